@@ -1,0 +1,177 @@
+//! One SQLite store: opened under a lock of its own, written by one thread in groups, read on connections of their own.
+//! It never acknowledges a change that is not on the disk, never creates a store where one was expected, and never
+//! opens one that is foreign, newer, damaged or in use. It knows no table; the daemons' `store` rooms hold their rows.
+//!
+//! A group commits together, but each change runs inside its own savepoint, so that one that fails goes alone. Schemas
+//! must not use deferred constraints: those fail at the commit, where a group can no longer be told apart.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, Transaction};
+
+mod lock;
+mod open;
+mod queue;
+mod readers;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+pub use open::OpenError;
+pub use rusqlite;
+
+use queue::Queue;
+use readers::Readers;
+use writer::Outcome;
+
+/// What is to be opened, and what must be found there.
+#[derive(Debug, Clone, Copy)]
+pub struct Opening<'a> {
+    /// The store's file. Beside it lie `…-wal` and `…-shm`, which are part of it, and `….lock`, which stays.
+    pub path: &'a Path,
+    /// The number in the file's header that says whose store it is. Not zero.
+    pub application_id: i32,
+    /// The schema's steps in order, each frozen once released. The file's `user_version` counts those it has had.
+    pub migrations: &'static [&'static str],
+    /// Whether a missing store is made.
+    pub create: Create,
+    /// The page cache in KiB: half for the writer, the rest shared by the readers.
+    pub cache_kib: u32,
+    /// How many reads run at the same time; at least one.
+    pub readers: usize,
+}
+
+/// What to do where no store is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Create {
+    /// Make one: nobody has promised that there is one.
+    WhenAbsent,
+    /// Refuse: a store that vanished must not be replaced by an empty one.
+    Never,
+}
+
+/// An open store. Clones are cheap and share it. When the last one is dropped it ends by itself, without waiting;
+/// [`Database::close`] waits.
+#[derive(Clone, Debug)]
+pub struct Database {
+    queue: Arc<Queue>,
+    readers: Arc<Readers>,
+}
+
+/// Why the store did not do it. Each names the state of the store, so that nobody looks for the fault elsewhere.
+#[derive(Debug, thiserror::Error)]
+pub enum DatabaseError {
+    /// Nothing more can be written; reading still works.
+    #[error("the disk under the store is full")]
+    Full,
+    /// The file, or the file system below it, takes no writes.
+    #[error("the store is read-only")]
+    ReadOnly,
+    /// A page or the file itself is not what was written.
+    #[error("the store is damaged")]
+    Damaged,
+    /// The disk answered with an error.
+    #[error("the disk under the store reports errors")]
+    Failing,
+    /// Too much is waiting, or another program holds the file; later it may work. Nothing was changed.
+    #[error("the store is busy")]
+    Busy,
+    /// The store was closed. Nothing was changed.
+    #[error("the store is closed")]
+    Closed,
+    /// The statement itself failed, for example by a constraint. Its change was rolled back, alone.
+    #[error("the store refused the statement")]
+    Sql(#[source] rusqlite::Error),
+}
+
+/// Changes that may wait. A group commits in about a millisecond and holds 64, so this many are some tens of
+/// milliseconds; whoever finds the queue full should rather hear it than wait behind more.
+const QUEUE: usize = 1024;
+
+/// How long a caller waits for a place in the queue or for a free reader.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+impl Database {
+    /// Open a store, bring its schema up to date, and start its writer. It blocks for as long as the check of the whole
+    /// file takes (55 ms for 70 MB were measured), so a daemon does it before its tree is up, or on a blocking thread.
+    pub fn open(opening: Opening<'_>) -> Result<Self, OpenError> {
+        Self::open_with(opening, QUEUE, PATIENCE)
+    }
+
+    fn open_with(opening: Opening<'_>, queue: usize, patience: Duration) -> Result<Self, OpenError> {
+        let opened = open::open(&opening)?;
+        let queue = writer::start(opened, queue, patience)
+            .map_err(|error| OpenError::CannotOpen { path: opening.path.to_owned(), source: error.into() })?;
+        let readers = Readers::open(&opening, patience).inspect_err(|_| queue.close())?;
+        Ok(Self { queue: Arc::new(queue), readers: Arc::new(readers) })
+    }
+
+    /// Queue one change and wait until it is on the disk. An `Err` out of `change` rolls it back, alone; a panic does
+    /// too, and goes on in the caller. If the caller stops waiting, a change that is queued is still made.
+    pub async fn write<T: Send + 'static>(
+        &self,
+        change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, DatabaseError> {
+        let (answer, answered) = tokio::sync::oneshot::channel();
+        let answer = move |outcome| drop(answer.send(outcome));
+        self.queue.push(writer::change(change, answer)).await?;
+        answered.await.unwrap_or(Outcome::Failed(DatabaseError::Closed)).into_result()
+    }
+
+    /// The same for a thread of one's own; never call it on a runtime's worker.
+    pub fn write_blocking<T: Send + 'static>(
+        &self,
+        change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, DatabaseError> {
+        let (answer, answered) = std::sync::mpsc::sync_channel(1);
+        let answer = move |outcome| drop(answer.send(outcome));
+        self.queue.push_blocking(writer::change(change, answer))?;
+        answered.recv().unwrap_or(Outcome::Failed(DatabaseError::Closed)).into_result()
+    }
+
+    /// Read on a connection that cannot write. It sees every change that was acknowledged before it began. Keep it
+    /// short: an open read holds back the checkpoint.
+    pub async fn read<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, DatabaseError> {
+        let readers = Arc::clone(&self.readers);
+        match tokio::task::spawn_blocking(move || readers.read(look)).await {
+            Ok(result) => result,
+            Err(ended) if ended.is_panic() => std::panic::resume_unwind(ended.into_panic()),
+            // The runtime is going down.
+            Err(_) => Err(DatabaseError::Closed),
+        }
+    }
+
+    /// The same for a thread of one's own; never call it on a runtime's worker.
+    pub fn read_blocking<T>(
+        &self,
+        look: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, DatabaseError> {
+        self.readers.read(look)
+    }
+
+    /// Make the changes that are queued, write the log back into the file, end the writer, and give the lock free; it
+    /// blocks until then. Other clones get [`DatabaseError::Closed`] from now on.
+    pub fn close(self) {
+        self.readers.close();
+        self.queue.close();
+    }
+}
+
+impl From<rusqlite::Error> for DatabaseError {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => Self::Full,
+            Some(ErrorCode::ReadOnly) => Self::ReadOnly,
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Damaged,
+            Some(ErrorCode::SystemIoFailure) => Self::Failing,
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,
+            _ => Self::Sql(error),
+        }
+    }
+}

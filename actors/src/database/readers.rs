@@ -1,0 +1,70 @@
+//! A few connections that cannot write, lent out one by one. A reader sees the last commit and never waits for the
+//! writer, nor the writer for it.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use super::open::{OpenError, reader};
+use super::{DatabaseError, Opening};
+
+#[derive(Debug)]
+pub(super) struct Readers {
+    /// `None` after closing.
+    idle: Mutex<Option<Vec<Connection>>>,
+    returned: Condvar,
+    patience: Duration,
+}
+
+impl Readers {
+    pub(super) fn open(opening: &Opening<'_>, patience: Duration) -> Result<Self, OpenError> {
+        let count = opening.readers.max(1);
+        let each = opening.cache_kib / 2 / u32::try_from(count).unwrap_or(u32::MAX);
+        let idle: Result<Vec<_>, _> = (0..count).map(|_| reader(opening.path, each)).collect();
+        Ok(Self { idle: Mutex::new(Some(idle?)), returned: Condvar::new(), patience })
+    }
+
+    pub(super) fn read<T>(
+        &self,
+        look: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, DatabaseError> {
+        let lent = Lent { connection: Some(self.borrow()?), readers: self };
+        // One transaction, so that two queries of one look see the same state. Dropped, it ends and changed nothing.
+        let connection = lent.connection.as_ref().ok_or(DatabaseError::Closed)?;
+        let snapshot = connection.unchecked_transaction()?;
+        Ok(look(&snapshot)?)
+    }
+
+    /// No more reads; those that run end by themselves.
+    pub(super) fn close(&self) {
+        drop(self.lock().take());
+        self.returned.notify_all();
+    }
+
+    fn borrow(&self) -> Result<Connection, DatabaseError> {
+        let empty = |idle: &mut Option<Vec<Connection>>| idle.as_ref().is_some_and(Vec::is_empty);
+        let waited = self.returned.wait_timeout_while(self.lock(), self.patience, empty);
+        let (mut idle, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        idle.as_mut().ok_or(DatabaseError::Closed)?.pop().ok_or(DatabaseError::Busy)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Vec<Connection>>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Comes back even if the look panics.
+struct Lent<'a> {
+    connection: Option<Connection>,
+    readers: &'a Readers,
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        if let (Some(connection), Some(idle)) = (self.connection.take(), self.readers.lock().as_mut()) {
+            idle.push(connection);
+        }
+        self.readers.returned.notify_one();
+    }
+}

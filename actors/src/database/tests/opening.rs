@@ -1,0 +1,207 @@
+//! Which file is opened, which is made, and by which name each other one is refused.
+
+use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
+
+use super::*;
+use crate::database::lock::{beside, network};
+
+#[test]
+fn a_missing_store_is_not_created_when_it_was_expected() {
+    let place = Place::new();
+    let error = place.refusal(Create::Never);
+    assert!(matches!(&error, OpenError::Absent { path } if *path == place.path()), "{error:?}");
+    assert_eq!(std::fs::read_dir(place.folder.path()).unwrap().count(), 0, "nothing was left behind");
+}
+
+#[test]
+fn a_store_is_made_once_and_then_found() {
+    let place = Place::new();
+    let database = place.open();
+    database.write_blocking(insert("kept")).unwrap();
+    database.close();
+    let mode = std::fs::metadata(place.path()).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "secrets may lie in it");
+    let found = Database::open(Opening { create: Create::Never, ..opening(&place.path()) }).unwrap();
+    assert_eq!(texts(&found), ["kept"]);
+}
+
+#[test]
+fn what_a_crash_left_of_a_half_made_store_is_made_anew() {
+    let place = Place::new();
+    std::fs::write(beside(&place.path(), ".new"), "half").unwrap();
+    assert!(texts(&place.open()).is_empty());
+    assert!(!beside(&place.path(), ".new").exists());
+}
+
+#[test]
+fn an_empty_file_is_refused_by_its_own_name_and_left_alone() {
+    let place = Place::new();
+    std::fs::write(place.path(), "").unwrap();
+    let error = place.refusal(Create::WhenAbsent);
+    assert!(matches!(error, OpenError::Empty { .. }), "{error:?}");
+    assert_eq!(std::fs::read(place.path()).unwrap(), b"");
+}
+
+#[test]
+fn a_garbage_file_is_refused_by_its_own_name_and_left_alone() {
+    for garbage in [&b"short"[..], &[b'x'; 5000], b"SQLite format 3\0"] {
+        let place = Place::new();
+        std::fs::write(place.path(), garbage).unwrap();
+        let error = place.refusal(Create::WhenAbsent);
+        assert!(matches!(error, OpenError::NotADatabase { .. }), "{error:?}");
+        assert_eq!(std::fs::read(place.path()).unwrap(), garbage);
+    }
+}
+
+#[test]
+fn a_foreign_database_is_refused_by_its_own_name_and_left_alone() {
+    let place = Place::new();
+    let foreign = rusqlite::Connection::open(place.path()).unwrap();
+    foreign.execute_batch("PRAGMA application_id = 77; CREATE TABLE theirs (id)").unwrap();
+    drop(foreign);
+    let before = std::fs::read(place.path()).unwrap();
+    let error = place.refusal(Create::WhenAbsent);
+    assert!(matches!(error, OpenError::NotOurs { found: 77, .. }), "{error:?}");
+    assert_eq!(std::fs::read(place.path()).unwrap(), before);
+}
+
+#[test]
+fn a_newer_store_is_refused_by_its_own_name_with_both_numbers() {
+    let place = Place::new();
+    let database = place.open();
+    database.write_blocking(|transaction| transaction.pragma_update(None, "user_version", 9)).unwrap();
+    database.close();
+    let error = place.refusal(Create::WhenAbsent);
+    assert!(matches!(error, OpenError::Newer { found: 9, known: 2, .. }), "{error:?}");
+    let text = format!("the store at {} has schema 9, and this program knows 2", place.path().display());
+    assert_eq!(error.to_string(), text);
+}
+
+#[test]
+fn a_damaged_page_is_found_at_the_opening() {
+    let place = Place::new();
+    let database = place.open();
+    let fill = |transaction: &Transaction<'_>| {
+        let sql = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)
+                   INSERT INTO kept (text) SELECT hex(zeroblob(100)) || i FROM n";
+        transaction.execute(sql, ())
+    };
+    database.write_blocking(fill).unwrap();
+    database.close();
+    let mut file = std::fs::OpenOptions::new().write(true).open(place.path()).unwrap();
+    file.seek(SeekFrom::Start(4096 * 12)).unwrap();
+    file.write_all(&[0xAB; 4096]).unwrap();
+    let error = place.refusal(Create::WhenAbsent);
+    assert!(matches!(&error, OpenError::Damaged { what, .. } if !what.is_empty()), "{error:?}");
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_said_to_be_the_cause() {
+    let place = Place::new();
+    let path = place.folder.path().join("absent/store.db");
+    let error = Database::open(opening(&path)).unwrap_err();
+    assert!(matches!(error, OpenError::CannotOpen { .. }), "{error:?}");
+}
+
+#[test]
+fn an_older_store_gets_the_steps_it_lacks_and_keeps_its_rows() {
+    let place = Place::new();
+    let path = place.path();
+    let first = Opening { migrations: &SCHEMA[..1], ..opening(&path) };
+    let database = Database::open(first).unwrap();
+    database.write_blocking(insert("old")).unwrap();
+    database.close();
+    let database = place.open();
+    database
+        .write_blocking(|transaction| transaction.execute("INSERT INTO part (of) VALUES (1)", ()))
+        .unwrap();
+    assert_eq!(texts(&database), ["old"]);
+}
+
+#[test]
+fn a_step_that_fails_is_named_by_its_number_and_rolled_back_alone() {
+    const BROKEN: &[&str] =
+        &[SCHEMA[0], SCHEMA[1], "CREATE TABLE more (id INTEGER); INSERT INTO part (of) VALUES (99)"];
+    let place = Place::new();
+    let path = place.path();
+    place.open().close();
+    let error = Database::open(Opening { migrations: BROKEN, ..opening(&path) }).unwrap_err();
+    assert!(matches!(error, OpenError::Migration { number: 3, .. }), "rows that refer to nothing: {error:?}");
+    let database = place.open();
+    let tables = database.read_blocking(|connection| {
+        connection.query_row("SELECT count(*) FROM sqlite_schema WHERE name = 'more'", (), |row| {
+            row.get::<_, i64>(0)
+        })
+    });
+    assert_eq!(tables.unwrap(), 0);
+}
+
+#[test]
+fn the_same_process_cannot_open_a_store_twice_either() {
+    // case: O-67
+    let place = Place::new();
+    let first = place.open();
+    let error = place.refusal(Create::Never);
+    assert!(
+        matches!(error, OpenError::Locked { pid: Some(pid), .. } if pid == std::process::id()),
+        "{error:?}"
+    );
+    first.write_blocking(insert("undisturbed")).unwrap();
+    drop(first);
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the other process is this test program itself")]
+fn a_second_process_is_refused_with_the_holders_pid_and_welcome_once_the_first_was_killed() {
+    // case: O-67
+    let place = Place::new();
+    let mut holder = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--ignored",
+            "--exact",
+            "--nocapture",
+            "database::tests::opening::a_process_that_holds_a_store",
+        ])
+        .env("TENURE_TEST_STORE", place.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(holder.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.contains("holding")));
+    let error = place.refusal(Create::Never);
+    assert!(
+        matches!(error, OpenError::Locked { pid: Some(pid), since: Some(_), .. } if pid == holder.id()),
+        "{error:?}"
+    );
+    let text = format!("the store at {} is open in process {}", place.path().display(), holder.id());
+    assert_eq!(error.to_string(), text);
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    assert_eq!(texts(&place.open()), ["theirs"], "with no cleaning by hand, and with what was acknowledged");
+}
+
+#[test]
+#[ignore = "this is the other process of the test above"]
+fn a_process_that_holds_a_store() {
+    let path = PathBuf::from(std::env::var_os("TENURE_TEST_STORE").unwrap());
+    let database = Database::open(opening(&path)).unwrap();
+    database.write_blocking(insert("theirs")).unwrap();
+    println!("holding");
+    std::io::stdin().lines().for_each(drop);
+}
+
+#[test]
+fn file_systems_of_other_machines_are_known_by_their_names() {
+    // case: O-67
+    use nix::sys::statfs;
+    assert_eq!(network(statfs::NFS_SUPER_MAGIC), Some("NFS"));
+    assert_eq!(network(statfs::FsType(0xff53_4d42)), Some("CIFS"));
+    for local in
+        [statfs::EXT4_SUPER_MAGIC, statfs::XFS_SUPER_MAGIC, statfs::BTRFS_SUPER_MAGIC, statfs::TMPFS_MAGIC]
+    {
+        assert_eq!(network(local), None);
+    }
+}

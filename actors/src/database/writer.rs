@@ -1,0 +1,193 @@
+//! The one thread that writes. It takes what is waiting, makes it in one transaction, and answers after the commit:
+//! with full sync that is when the change is on the disk. One caller pays for one sync; many share it.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::Duration;
+
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+
+use super::DatabaseError;
+use super::open::Opened;
+use super::queue::{Queue, Waiting, bounded};
+
+/// The most changes in one commit. 64 keep the wait of each near a millisecond, at over half of the best rate.
+const GROUP: usize = 64;
+
+/// One queued change with whoever waits for it.
+pub(super) trait Change: Send {
+    /// Make it, inside its own savepoint, which must be rolled back if it was not made.
+    fn apply(&mut self, transaction: &Transaction<'_>) -> Applied;
+    /// Its savepoint was lost after all.
+    fn lose(&mut self, error: DatabaseError);
+    /// Answer: its own failure if it had one, else what became of the group.
+    fn settle(self: Box<Self>, group: Result<(), DatabaseError>);
+}
+
+/// How the attempt went; what SQLite said is for the neighbours, in case it took the whole transaction along.
+pub(super) enum Applied {
+    Made,
+    Refused(rusqlite::Error),
+    Panicked,
+}
+
+/// What became of a change.
+pub(super) enum Outcome<T> {
+    Made(T),
+    Failed(DatabaseError),
+    Panicked(Box<dyn Any + Send>),
+}
+
+struct Pending<T, F, A> {
+    change: Option<F>,
+    outcome: Option<Outcome<T>>,
+    answer: A,
+}
+
+pub(super) fn change<T, F, A>(change: F, answer: A) -> Box<dyn Change>
+where
+    T: Send + 'static,
+    F: FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
+    A: FnOnce(Outcome<T>) + Send + 'static,
+{
+    Box::new(Pending { change: Some(change), outcome: None, answer })
+}
+
+pub(super) fn start(opened: Opened, places: usize, patience: Duration) -> std::io::Result<Queue> {
+    let (queue, waiting) = bounded(places, patience);
+    let writer =
+        std::thread::Builder::new().name("store-writer".to_owned()).spawn(move || run(opened, &waiting))?;
+    queue.has_writer(writer);
+    Ok(queue)
+}
+
+fn run(opened: Opened, waiting: &Waiting) {
+    let Opened { mut connection, lock } = opened;
+    while let Some(changes) = waiting.take(GROUP) {
+        let mut rest = changes.into_iter().collect();
+        while !Vec::is_empty(&rest) {
+            rest = group(&mut connection, rest);
+        }
+    }
+    let written_back = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(()));
+    if let Err(error) = written_back {
+        // Nothing is lost: the log is part of the store, and the next opening reads it.
+        tracing::warn!(%error, "the store's log could not be written back");
+    }
+    // The lock outlives the connection.
+    drop(connection);
+    drop(lock);
+}
+
+/// Make changes in one transaction and settle them. Returned are those that were not tried, because SQLite had ended
+/// the transaction by itself (a full disk does that) and took the changes before them along.
+fn group(connection: &mut Connection, changes: Vec<Box<dyn Change>>) -> Vec<Box<dyn Change>> {
+    let transaction = match connection.transaction_with_behavior(TransactionBehavior::Immediate) {
+        Ok(transaction) => transaction,
+        Err(error) => {
+            settle(changes, &Err(error));
+            return Vec::new();
+        }
+    };
+    let mut changes = changes.into_iter();
+    let mut tried = Vec::with_capacity(changes.len());
+    for mut change in changes.by_ref() {
+        let kept = one(&transaction, change.as_mut());
+        tried.push(change);
+        if let Err(error) = kept {
+            drop(transaction);
+            settle(tried, &Err(error));
+            return changes.collect();
+        }
+    }
+    settle(tried, &transaction.commit());
+    Vec::new()
+}
+
+/// One change in its savepoint. An error means that the whole transaction is lost.
+fn one(transaction: &Transaction<'_>, change: &mut dyn Change) -> rusqlite::Result<()> {
+    let run = |sql| transaction.prepare_cached(sql)?.execute(()).map(drop);
+    run("SAVEPOINT one")?;
+    let applied = change.apply(transaction);
+    match (transaction.is_autocommit(), applied) {
+        (true, Applied::Refused(error)) => return Err(error),
+        (true, Applied::Made | Applied::Panicked) => return Err(lost()),
+        (false, Applied::Refused(_) | Applied::Panicked) => {}
+        (false, Applied::Made) => match run("RELEASE one") {
+            Ok(()) => return Ok(()),
+            Err(error) => change.lose(error.into()),
+        },
+    }
+    run("ROLLBACK TO one")?;
+    run("RELEASE one")
+}
+
+/// A change ended the transaction by a statement of its own, which no change may do.
+fn lost() -> rusqlite::Error {
+    let text = "the transaction ended before its commit".to_owned();
+    rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_ABORT), Some(text))
+}
+
+fn settle(changes: Vec<Box<dyn Change>>, group: &rusqlite::Result<()>) {
+    for change in changes {
+        change.settle(group.as_ref().map(|()| ()).map_err(|error| copy(error).into()));
+    }
+}
+
+/// SQLite's errors are not `Clone`, and each change of a group needs one.
+fn copy(error: &rusqlite::Error) -> rusqlite::Error {
+    match error {
+        rusqlite::Error::SqliteFailure(code, text) => rusqlite::Error::SqliteFailure(*code, text.clone()),
+        other => rusqlite::Error::SqliteFailure(
+            rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_ERROR),
+            Some(other.to_string()),
+        ),
+    }
+}
+
+impl<T, F, A> Change for Pending<T, F, A>
+where
+    T: Send,
+    F: FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send,
+    A: FnOnce(Outcome<T>) + Send,
+{
+    fn apply(&mut self, transaction: &Transaction<'_>) -> Applied {
+        // It is tried once; the queue hands it out once.
+        let Some(change) = self.change.take() else { return Applied::Panicked };
+        let (outcome, applied) = match catch_unwind(AssertUnwindSafe(|| change(transaction))) {
+            Ok(Ok(value)) => (Outcome::Made(value), Applied::Made),
+            Ok(Err(error)) => {
+                let heard = copy(&error);
+                (Outcome::Failed(error.into()), Applied::Refused(heard))
+            }
+            Err(panic) => (Outcome::Panicked(panic), Applied::Panicked),
+        };
+        self.outcome = Some(outcome);
+        applied
+    }
+
+    fn lose(&mut self, error: DatabaseError) {
+        self.outcome = Some(Outcome::Failed(error));
+    }
+
+    fn settle(self: Box<Self>, group: Result<(), DatabaseError>) {
+        let outcome = match (self.outcome, group) {
+            (Some(Outcome::Made(value)), Ok(())) => Outcome::Made(value),
+            (Some(Outcome::Made(_)) | None, Err(error)) => Outcome::Failed(error),
+            (None, Ok(())) => Outcome::Failed(DatabaseError::Closed),
+            (Some(own), _) => own,
+        };
+        (self.answer)(outcome);
+    }
+}
+
+impl<T> Outcome<T> {
+    /// A panic goes on in the caller, whose closure it was.
+    pub(super) fn into_result(self) -> Result<T, DatabaseError> {
+        match self {
+            Self::Made(value) => Ok(value),
+            Self::Failed(error) => Err(error),
+            Self::Panicked(panic) => resume_unwind(panic),
+        }
+    }
+}

@@ -1,0 +1,2 @@
+//! A program of Tenure.
+fn main() {}

@@ -1,0 +1,100 @@
+//! In which order resources are applied: what is needed first. Only edges order; kind order breaks ties.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+
+use super::{DeclarationError, Entry};
+use crate::resource::{ResourceKey, ResourceKind};
+
+/// Refuses a key that stands twice, a need that is not declared, and a circle.
+pub(super) fn check(entries: &[Entry]) -> Result<(), DeclarationError> {
+    order(entries).map(|_| ())
+}
+
+/// The positions of `entries` so that every need comes before what needs it.
+pub(super) fn order(entries: &[Entry]) -> Result<Vec<usize>, DeclarationError> {
+    let places = places(entries)?;
+    let mut waiting = vec![0_usize; entries.len()];
+    let mut needed_by: Vec<Vec<usize>> = vec![Vec::new(); entries.len()];
+    for (at, entry) in entries.iter().enumerate() {
+        for need in needs(entry) {
+            let missing = || DeclarationError::NeedMissing { key: entry.key(), needs: need.to_string() };
+            let place = *places.get(need.to_string().as_str()).ok_or_else(missing)?;
+            needed_by[place].push(at);
+            waiting[at] += 1;
+        }
+    }
+    let mut ready: BinaryHeap<Reverse<(Option<ResourceKind>, usize)>> = (0..entries.len())
+        .filter(|at| waiting[*at] == 0)
+        .map(|at| Reverse((kind(&entries[at]), at)))
+        .collect();
+    let mut order = Vec::with_capacity(entries.len());
+    while let Some(Reverse((_, at))) = ready.pop() {
+        order.push(at);
+        for &next in &needed_by[at] {
+            waiting[next] -= 1;
+            if waiting[next] == 0 {
+                ready.push(Reverse((kind(&entries[next]), next)));
+            }
+        }
+    }
+    if order.len() == entries.len() { Ok(order) } else { Err(circle(entries, &waiting)) }
+}
+
+fn places(entries: &[Entry]) -> Result<HashMap<String, usize>, DeclarationError> {
+    let mut places = HashMap::with_capacity(entries.len());
+    let mut paths = HashMap::with_capacity(entries.len());
+    for (at, entry) in entries.iter().enumerate() {
+        let key = entry.key();
+        // One path is one thing: a file and a directory of the same path cannot both be.
+        if let Entry::Known(resource) = entry
+            && let Some(other) = paths.insert(resource.key.path().clone(), at)
+            && entries[other].key() != key
+        {
+            return Err(DeclarationError::Twice(format!(
+                "{} (as {} and as {key})",
+                resource.key.path(),
+                entries[other].key()
+            )));
+        }
+        if places.insert(key.clone(), at).is_some() {
+            return Err(DeclarationError::Twice(key));
+        }
+    }
+    Ok(places)
+}
+
+fn needs(entry: &Entry) -> &[ResourceKey] {
+    match entry {
+        Entry::Known(resource) => &resource.needs,
+        Entry::Unsupported(_) => &[],
+    }
+}
+
+fn kind(entry: &Entry) -> Option<ResourceKind> {
+    match entry {
+        Entry::Known(resource) => Some(resource.key.kind()),
+        Entry::Unsupported(_) => None,
+    }
+}
+
+/// Follows needs from any resource that never became ready until one repeats; that is a circle.
+fn circle(entries: &[Entry], waiting: &[usize]) -> DeclarationError {
+    let places: HashMap<String, usize> =
+        entries.iter().enumerate().map(|(at, entry)| (entry.key(), at)).collect();
+    let mut at = waiting.iter().position(|left| *left > 0).unwrap_or_default();
+    let mut walked: Vec<usize> = Vec::new();
+    while !walked.contains(&at) {
+        walked.push(at);
+        let next = needs(&entries[at])
+            .iter()
+            .find_map(|need| places.get(&need.to_string()).filter(|p| waiting[**p] > 0));
+        match next {
+            Some(next) => at = *next,
+            None => break,
+        }
+    }
+    let start = walked.iter().position(|place| *place == at).unwrap_or_default();
+    let names: Vec<String> = walked[start..].iter().chain([&at]).map(|place| entries[*place].key()).collect();
+    DeclarationError::Circle(names.join(" → "))
+}

@@ -1,0 +1,270 @@
+//! One declared thing: its key, what it needs, and what it should be.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{Malformed, ModuleName};
+use crate::path::DeclaredPath;
+
+mod directory;
+mod file;
+
+pub use directory::{DirectoryPresent, DirectorySpec};
+pub use file::{Content, FilePresent, FileSpec};
+
+/// Which kind of thing a resource is. The order breaks ties between resources that no edge orders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ResourceKind {
+    /// A directory: that it is there, whose it is, its mode; never what else lies in it.
+    Directory,
+    /// A regular file: its content, owner and mode.
+    File,
+}
+
+impl ResourceKind {
+    /// Every kind this version performs.
+    pub const ALL: [Self; 2] = [Self::Directory, Self::File];
+
+    /// The word for it in keys, tables and messages.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Directory => "directory",
+            Self::File => "file",
+        }
+    }
+}
+
+impl fmt::Display for ResourceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The stable name of a resource on its node: `file:/etc/app.conf`. Two spellings of one path are one key.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ResourceKey {
+    kind: ResourceKind,
+    path: DeclaredPath,
+}
+
+impl ResourceKey {
+    /// The key of the thing of this kind at this path.
+    pub const fn new(kind: ResourceKind, path: DeclaredPath) -> Self {
+        Self { kind, path }
+    }
+
+    /// Its kind.
+    pub const fn kind(&self) -> ResourceKind {
+        self.kind
+    }
+
+    /// Where it lies.
+    pub const fn path(&self) -> &DeclaredPath {
+        &self.path
+    }
+}
+
+impl Ord for ResourceKey {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.path.cmp(&other.path).then(self.kind.cmp(&other.kind))
+    }
+}
+
+impl PartialOrd for ResourceKey {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl FromStr for ResourceKey {
+    type Err = Malformed;
+    fn from_str(text: &str) -> Result<Self, Malformed> {
+        let malformed = |rule| Malformed::new("resource key", text, rule);
+        let (kind, name) =
+            text.split_once(':').ok_or_else(|| malformed("KIND:NAME, as in file:/etc/app.conf"))?;
+        let kind = ResourceKind::ALL
+            .into_iter()
+            .find(|known| known.as_str() == kind)
+            .ok_or_else(|| malformed("this version knows the kinds directory and file"))?;
+        let path = DeclaredPath::new(name)
+            .map_err(|_| malformed("its name must be an absolute path that can be declared"))?;
+        Ok(Self { kind, path })
+    }
+}
+
+impl TryFrom<String> for ResourceKey {
+    type Error = Malformed;
+    fn try_from(text: String) -> Result<Self, Malformed> {
+        text.parse()
+    }
+}
+
+impl From<ResourceKey> for String {
+    fn from(key: ResourceKey) -> Self {
+        key.to_string()
+    }
+}
+
+impl fmt::Display for ResourceKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.kind, self.path)
+    }
+}
+
+/// One declared thing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resource {
+    /// Its stable name; agrees with `spec`.
+    pub key: ResourceKey,
+    /// The module that declares it.
+    pub module: ModuleName,
+    /// What must have succeeded in the same pass before this is touched. Only these edges block on failure.
+    pub needs: Vec<ResourceKey>,
+    /// What it should be.
+    pub spec: Spec,
+}
+
+/// What a resource should be, by kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Spec {
+    /// A directory.
+    Directory(DirectorySpec),
+    /// A file.
+    File(FileSpec),
+}
+
+impl Spec {
+    /// The key this spec has.
+    pub fn key(&self) -> ResourceKey {
+        match self {
+            Self::Directory(spec) => ResourceKey::new(ResourceKind::Directory, spec.path.clone()),
+            Self::File(spec) => ResourceKey::new(ResourceKind::File, spec.path.clone()),
+        }
+    }
+
+    /// The content it needs, if any.
+    pub const fn content(&self) -> Option<&Content> {
+        match self {
+            Self::File(FileSpec { present: Some(present), .. }) => Some(&present.content),
+            Self::File(FileSpec { present: None, .. }) | Self::Directory(_) => None,
+        }
+    }
+
+    /// Whether it declares that the thing should be gone.
+    pub const fn is_absent(&self) -> bool {
+        match self {
+            Self::Directory(spec) => spec.present.is_none(),
+            Self::File(spec) => spec.present.is_none(),
+        }
+    }
+}
+
+/// Permission bits, written in octal with a leading zero: `"0644"`. At most `07777`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Mode(u32);
+
+impl Mode {
+    /// Takes the bits if no other bit is set.
+    pub fn from_bits(bits: u32) -> Option<Self> {
+        (bits <= 0o7777).then_some(Self(bits))
+    }
+
+    /// The bits.
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// Whether others have no access at all, by which content counts as sensitive (S-19).
+    pub const fn is_closed_to_others(self) -> bool {
+        self.0 & 0o007 == 0
+    }
+}
+
+impl FromStr for Mode {
+    type Err = Malformed;
+    fn from_str(text: &str) -> Result<Self, Malformed> {
+        let octal = (3..=5).contains(&text.len()) && text.bytes().all(|b| (b'0'..=b'7').contains(&b));
+        u32::from_str_radix(text, 8).ok().filter(|_| octal).and_then(Self::from_bits).ok_or_else(|| {
+            Malformed::new("mode", text, "three or four octal digits in quotes, as in \"0644\"")
+        })
+    }
+}
+
+impl TryFrom<String> for Mode {
+    type Error = Malformed;
+    fn try_from(text: String) -> Result<Self, Malformed> {
+        text.parse()
+    }
+}
+
+impl From<Mode> for String {
+    fn from(mode: Mode) -> Self {
+        mode.to_string()
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:04o}", self.0)
+    }
+}
+
+/// An owner or a group: a name of the machine's own account files, or a number. Judged when the resource's turn
+/// comes, since a package may create it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Principal {
+    /// `www-data`
+    Name(Box<str>),
+    /// `33`
+    Number(u32),
+}
+
+impl FromStr for Principal {
+    type Err = Malformed;
+    fn from_str(text: &str) -> Result<Self, Malformed> {
+        let malformed = || {
+            Malformed::new(
+                "owner or group",
+                text,
+                "a name of at most 32 characters of a-z, A-Z, 0-9, `-`, `_` and `.`, or a number",
+            )
+        };
+        if text.bytes().all(|b| b.is_ascii_digit()) {
+            // The highest number means "leave it as it is" to the kernel, and is nobody's.
+            return text.parse().ok().filter(|n| *n != u32::MAX).map(Self::Number).ok_or_else(malformed);
+        }
+        let first = text.bytes().next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
+        let rest = text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
+        if first && rest && text.len() <= 32 { Ok(Self::Name(text.into())) } else { Err(malformed()) }
+    }
+}
+
+impl TryFrom<String> for Principal {
+    type Error = Malformed;
+    fn try_from(text: String) -> Result<Self, Malformed> {
+        text.parse()
+    }
+}
+
+impl From<Principal> for String {
+    fn from(principal: Principal) -> Self {
+        principal.to_string()
+    }
+}
+
+impl fmt::Display for Principal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => f.write_str(name),
+            Self::Number(number) => number.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

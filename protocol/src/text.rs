@@ -1,0 +1,53 @@
+//! Text from elsewhere, made fit to be shown: bounded, with control and bidirectional characters escaped (S-20).
+
+/// `text` as it may stand in a message or on a terminal: at most `most` characters, then `…`; control characters,
+/// line breaks and characters that turn the reading direction are written as escapes.
+pub fn shown(text: &str, most: usize) -> String {
+    let mut out = String::with_capacity(text.len().min(most.saturating_mul(4)));
+    for (count, char) in text.chars().enumerate() {
+        if count == most {
+            out.push('…');
+            break;
+        }
+        if char.is_control() || turns_direction(char) {
+            out.extend(char.escape_default())
+        } else {
+            out.push(char)
+        }
+    }
+    out
+}
+
+fn turns_direction(char: char) -> bool {
+    matches!(char, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{061c}' | '\u{feff}')
+}
+
+/// The name among `known` that a person who typed `given` most likely meant; none when nothing is near.
+pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .into_iter()
+        .map(|name| (strsim::damerau_levenshtein(given, name), name))
+        .filter(|(distance, name)| *distance <= (name.chars().count() / 3).clamp(1, 3))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // rule: S-20
+    #[test]
+    fn what_a_stranger_wrote_cannot_move_the_cursor_or_turn_the_line() {
+        let hostile = "a\u{1b}[2J\n\u{202e}txt\u{2066}";
+        let out = shown(hostile, 100);
+        assert_eq!(out, "a\\u{1b}[2J\\n\\u{202e}txt\\u{2066}");
+        assert_eq!(shown("abcdef", 3), "abc…");
+    }
+
+    #[test]
+    fn a_typing_mistake_finds_its_name_and_nonsense_finds_none() {
+        assert_eq!(nearest("contnet", ["content", "mode", "owner"]), Some("content"));
+        assert_eq!(nearest("zzz", ["content", "mode", "owner"]), None);
+    }
+}

@@ -1,0 +1,219 @@
+//! Both sides of a connection ask and answer at the same time. The owner keeps an [`Outgoing`] to ask with, takes
+//! what comes from an [`Incoming`] queue, and runs the [`Exchange`] until the connection ends.
+//!
+//! Queues are bounded: a side that asks faster than it is served waits, and one that does not take answers is given
+//! up by the connection's own deadline.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+
+use super::codec;
+use super::connection::{Connection, Reader, WireError, Writer};
+use crate::envelope::{Answer, Event, Frame, Request};
+use crate::kind::Message;
+use crate::refusal::Refusal;
+
+/// How many frames may wait in each direction: enough for a pipeline of pieces, little enough to be no memory.
+const QUEUE: usize = 32;
+/// How many answers one side may wait for.
+const MOST_PENDING: usize = 64;
+
+/// Why a call has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// The other side refused, and says why.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// No answer came in time. The other side may still do what was asked.
+    #[error("no answer came within {0:?}")]
+    TimedOut(Duration),
+    /// The connection ended before the answer came.
+    #[error("the connection ended before the answer came")]
+    Gone,
+    /// The answer is not of the form it must have.
+    #[error("the answer cannot be read")]
+    Unreadable(#[source] codec::DecodeError),
+}
+
+/// What the other side sends unasked.
+#[derive(Debug)]
+pub enum Incoming {
+    /// It wants an answer.
+    Request(Request),
+    /// It tells something.
+    Event(Event),
+}
+
+type Pending = Arc<Mutex<HashMap<u64, oneshot::Sender<Result<Vec<u8>, Refusal>>>>>;
+
+/// Asks and answers; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Outgoing {
+    frames: mpsc::Sender<Frame>,
+    pending: Pending,
+    next: Arc<AtomicU64>,
+}
+
+impl Outgoing {
+    /// Asks `to` and waits for the answer, at most `within`.
+    pub async fn call<M: Message>(
+        &self,
+        to: &str,
+        message: &M,
+        within: Duration,
+    ) -> Result<M::Answer, CallError> {
+        let body = self.call_raw(to, M::KIND.name, codec::encode(message), within).await?;
+        codec::decode(&body).map_err(CallError::Unreadable)
+    }
+
+    /// The same with bodies that are not looked at.
+    pub async fn call_raw(
+        &self,
+        to: &str,
+        kind: &str,
+        body: Vec<u8>,
+        within: Duration,
+    ) -> Result<Vec<u8>, CallError> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let (answer, answered) = oneshot::channel();
+        let _forget = self.wait_for(id, answer)?;
+        let request = Frame::Request(Request { to: to.to_owned(), id, kind: kind.to_owned(), body });
+        let asked = async {
+            self.frames.send(request).await.map_err(|_| CallError::Gone)?;
+            answered.await.map_err(|_| CallError::Gone)?.map_err(CallError::Refused)
+        };
+        timeout(within, asked).await.map_err(|_| CallError::TimedOut(within))?
+    }
+
+    /// Answers request `re`.
+    pub async fn answer(&self, re: u64, result: Result<Vec<u8>, Refusal>) -> Result<(), CallError> {
+        self.frames.send(Frame::Answer(Answer { re, result })).await.map_err(|_| CallError::Gone)
+    }
+
+    /// Tells something nobody answers, if the queue has room.
+    pub fn tell<M: Message>(&self, from: &str, message: &M) -> Result<(), CallError> {
+        let seq = self.next.fetch_add(1, Ordering::Relaxed);
+        let event =
+            Event { from: from.to_owned(), seq, kind: M::KIND.name.to_owned(), body: codec::encode(message) };
+        self.frames.try_send(Frame::Event(event)).map_err(|_| CallError::Gone)
+    }
+
+    /// Resolves when the connection has ended.
+    pub async fn ended(&self) {
+        self.frames.closed().await;
+    }
+
+    fn wait_for(
+        &self,
+        id: u64,
+        answer: oneshot::Sender<Result<Vec<u8>, Refusal>>,
+    ) -> Result<Forget, CallError> {
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        if pending.len() >= MOST_PENDING || self.frames.is_closed() {
+            return Err(CallError::Gone);
+        }
+        pending.insert(id, answer);
+        Ok(Forget { pending: Arc::clone(&self.pending), id })
+    }
+}
+
+/// A call that is given up no longer waits for its answer.
+struct Forget {
+    pending: Pending,
+    id: u64,
+}
+
+impl Drop for Forget {
+    fn drop(&mut self) {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
+    }
+}
+
+/// Moves the frames. Does nothing unless it is run.
+#[must_use = "an exchange does nothing unless it is run"]
+pub struct Exchange<S> {
+    reader: Reader<S>,
+    writer: Writer<S>,
+    frames: mpsc::Receiver<Frame>,
+    incoming: mpsc::Sender<Incoming>,
+    pending: Pending,
+    silence: Duration,
+}
+
+/// Opens both directions of `connection`. A side that sends nothing at all for `silence` is taken for gone: beats and
+/// their answers must come more often than that.
+pub fn exchange<S: AsyncRead + AsyncWrite>(
+    connection: Connection<S>,
+    silence: Duration,
+) -> (Outgoing, mpsc::Receiver<Incoming>, Exchange<S>) {
+    let (reader, writer) = connection.split();
+    let (frames, to_send) = mpsc::channel(QUEUE);
+    let (incoming, received) = mpsc::channel(QUEUE);
+    let pending = Pending::default();
+    let outgoing = Outgoing { frames, pending: Arc::clone(&pending), next: Arc::new(AtomicU64::new(1)) };
+    (outgoing, received, Exchange { reader, writer, frames: to_send, incoming, pending, silence })
+}
+
+impl<S: AsyncRead + AsyncWrite> Exchange<S> {
+    /// Runs until the connection ends, and says why. Every call that still waits is answered with *gone*.
+    pub async fn run(self) -> WireError {
+        let Self { mut reader, mut writer, mut frames, incoming, pending, silence } = self;
+        let receive = async {
+            loop {
+                let received = match reader.receive(silence).await {
+                    Ok(frame) => frame,
+                    Err(error) => return error,
+                };
+                let unasked = match received {
+                    Frame::Request(request) => Incoming::Request(request),
+                    Frame::Event(event) => Incoming::Event(event),
+                    Frame::Answer(answer) => {
+                        hand_over(&pending, answer);
+                        continue;
+                    }
+                };
+                if incoming.send(unasked).await.is_err() {
+                    return WireError::Closed;
+                }
+            }
+        };
+        let send = async {
+            while let Some(frame) = frames.recv().await {
+                if let Err(error) = writer.send(&frame).await {
+                    return error;
+                }
+            }
+            WireError::Closed
+        };
+        let end = tokio::select! {
+            end = receive => end,
+            end = send => end,
+        };
+        // What was queued before the end (a goodbye, say) still goes out where it can.
+        frames.close();
+        while let Ok(frame) = frames.try_recv() {
+            if writer.send(&frame).await.is_err() {
+                break;
+            }
+        }
+        writer.close().await;
+        pending.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        end
+    }
+}
+
+fn hand_over(pending: &Pending, answer: Answer) {
+    // An answer nobody waits for any more, or to a question that was never asked, is nobody's.
+    if let Some(waiting) = pending.lock().unwrap_or_else(PoisonError::into_inner).remove(&answer.re) {
+        let _ = waiting.send(answer.result);
+    }
+}
+
+#[cfg(test)]
+mod tests;

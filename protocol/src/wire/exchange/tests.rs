@@ -1,0 +1,86 @@
+use super::*;
+use crate::id::Millis;
+use crate::rescue;
+use crate::session::{Beaten, Renew};
+use crate::wire::frame::MOST;
+
+const SOON: Duration = Duration::from_secs(5);
+const SILENCE: Duration = Duration::from_secs(30);
+
+type Side = (Outgoing, mpsc::Receiver<Incoming>, tokio::task::JoinHandle<WireError>);
+
+fn pair() -> (Side, Side) {
+    let (near, far) = tokio::io::duplex(4096);
+    (side(near), side(far))
+}
+
+fn side(stream: tokio::io::DuplexStream) -> Side {
+    let (outgoing, incoming, exchange) = exchange(Connection::new(stream, MOST), SILENCE);
+    (outgoing, incoming, tokio::spawn(exchange.run()))
+}
+
+async fn request(incoming: &mut mpsc::Receiver<Incoming>) -> Request {
+    match incoming.recv().await.unwrap() {
+        Incoming::Request(request) => request,
+        Incoming::Event(event) => panic!("{event:?}"),
+    }
+}
+
+#[tokio::test]
+async fn both_sides_ask_at_the_same_time_and_each_gets_its_own_answer() {
+    let ((near, mut near_in, _a), (far, mut far_in, _b)) = pair();
+    let serve = |outgoing: Outgoing, request: Request, now| async move {
+        outgoing.answer(request.id, Ok(codec::encode(&Beaten { now }))).await.unwrap();
+    };
+    let beat = crate::session::Heartbeat {
+        facts: crate::profile::Facts {
+            observed_at: Millis(1),
+            running_version: "1".into(),
+            disk: crate::profile::Disk::NeverReported,
+        },
+    };
+    let (one, other, (), ()) = tokio::join!(
+        near.call("x", &beat, SOON),
+        far.call("y", &beat, SOON),
+        async { serve(far.clone(), request(&mut far_in).await, Millis(1)).await },
+        async { serve(near.clone(), request(&mut near_in).await, Millis(2)).await },
+    );
+    assert_eq!((one.unwrap().now, other.unwrap().now), (Millis(1), Millis(2)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_nobody_answers_ends_at_its_deadline_and_a_late_answer_harms_nobody() {
+    let ((near, _near_in, _a), (far, mut far_in, _b)) = pair();
+    let call = near.call("x", &Renew {}, SOON).await;
+    assert!(matches!(call, Err(CallError::TimedOut(SOON))));
+    let late = request(&mut far_in).await;
+    far.answer(late.id, Ok(vec![])).await.unwrap();
+    far.answer(9999, Ok(vec![])).await.unwrap();
+    let status = near.call("x", &rescue::Status {}, SOON);
+    let (status, ()) = tokio::join!(status, async {
+        let asked = request(&mut far_in).await;
+        far.answer(asked.id, Err(Refusal::new("no", "h", "m", "d"))).await.unwrap();
+    });
+    assert!(matches!(status, Err(CallError::Refused(refusal)) if refusal.is("no")));
+}
+
+#[tokio::test]
+async fn when_the_connection_ends_every_waiting_call_is_told() {
+    let ((near, _near_in, _a), (far, mut far_in, far_run)) = pair();
+    let (call, ()) = tokio::join!(near.call("x", &Renew {}, SOON), async {
+        request(&mut far_in).await;
+        far_run.abort();
+        drop(far);
+    });
+    assert!(matches!(call, Err(CallError::Gone)), "{call:?}");
+    near.ended().await;
+    assert!(matches!(near.call("x", &Renew {}, SOON).await, Err(CallError::Gone)));
+}
+
+// case: O-54
+#[tokio::test(start_paused = true)]
+async fn a_side_that_says_nothing_for_the_stated_time_is_gone() {
+    let (near, _silent) = tokio::io::duplex(4096);
+    let (_outgoing, _incoming, exchange) = exchange(Connection::new(near, MOST), SILENCE);
+    assert!(matches!(exchange.run().await, WireError::Silent(SILENCE)));
+}
