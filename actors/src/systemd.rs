@@ -1,5 +1,6 @@
 //! What the daemon tells systemd about itself: ready, status, stopping, alive. Without a notification socket every
-//! call does nothing. It never lets a text of ours become an assignment: control characters are taken out first.
+//! call does nothing; an abstract one (`@…`) is not understood. The socket's name is inherited by what we start, so
+//! whoever starts programs takes it out of their environment. It never lets a text of ours become an assignment: control characters are taken out first.
 //! The daemons' mains call it, and [`watchdog`](crate::watchdog) for the keepalive.
 
 use std::time::Duration;
@@ -41,7 +42,8 @@ pub fn keepalive() {
 
 fn tell(state: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(state) {
-        tracing::debug!(%error, "systemd could not be told");
+        // It will take our silence for a hang, so the reason belongs into the log.
+        tracing::warn!(%error, "systemd could not be told");
     }
 }
 

@@ -132,6 +132,21 @@ fn a_write_is_acknowledged_only_after_its_commit() {
 }
 
 #[tokio::test]
+async fn a_change_whose_commit_fails_is_not_acknowledged() {
+    // case: O-64
+    let (_place, database) = fresh();
+    let change = |transaction: &Transaction<'_>| {
+        // What no schema of ours does: only the commit finds out.
+        transaction.pragma_update(None, "defer_foreign_keys", true)?;
+        transaction.execute("INSERT INTO part (of) VALUES (99)", ())
+    };
+    let error = database.write(change).await.unwrap_err();
+    assert!(matches!(error, DatabaseError::Sql(_)), "{error:?}");
+    database.write(insert("next")).await.unwrap();
+    assert_eq!(texts(&database), ["next"]);
+}
+
+#[tokio::test]
 async fn one_failing_change_in_a_group_does_not_fail_its_neighbours() {
     let (_place, database) = fresh();
     let (began, go, holder) = held(&database);
@@ -186,9 +201,18 @@ async fn a_change_that_ends_the_transaction_itself_is_not_acknowledged_and_the_w
         transaction.execute("INSERT INTO kept (text) VALUES ('meddled')", ())?;
         transaction.execute_batch("ROLLBACK")
     };
-    assert!(matches!(database.write(meddle).await, Err(DatabaseError::Sql(_))));
-    database.write(insert("proper")).await.unwrap();
-    assert_eq!(texts(&database), ["proper"]);
+    let (began, go, holder) = held(&database);
+    began.recv().unwrap();
+    let (before, meddled, after, ()) = tokio::join!(
+        database.write(insert("before")),
+        database.write(meddle),
+        database.write(insert("after")),
+        async { go.send(()).unwrap() },
+    );
+    holder.join().unwrap();
+    assert!(before.is_err() && meddled.is_err(), "what it took along is not acknowledged either");
+    assert_eq!(after.unwrap(), 1);
+    assert_eq!(texts(&database), ["after"]);
 }
 
 #[tokio::test]

@@ -130,7 +130,7 @@ fn lost() -> rusqlite::Error {
 
 fn settle(changes: Vec<Box<dyn Change>>, group: &rusqlite::Result<()>) {
     for change in changes {
-        change.settle(group.as_ref().map(|()| ()).map_err(|error| copy(error).into()));
+        change.settle(group.as_ref().copied().map_err(|error| copy(error).into()));
     }
 }
 

@@ -265,6 +265,7 @@ impl Tree {
         });
         let Some((index, since)) = ended else { return Ok(()) };
         let slot = &self.slots[index];
+        // It would refuse messages anyway; emptied, the address gives the dead actor's memory back.
         slot.child.vacate();
         if slot.child.comes_back(failed) {
             return self.failed(me, index, Some(since.elapsed()), why).await;

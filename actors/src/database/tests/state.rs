@@ -55,6 +55,30 @@ fn a_read_that_finds_no_free_connection_hears_busy_after_the_deadline() {
     assert!(texts(&database).is_empty(), "and the one connection is back");
 }
 
+#[test]
+fn a_read_that_waits_goes_on_as_soon_as_a_connection_comes_back() {
+    let place = Place::new();
+    let path = place.path();
+    let one = Opening { readers: 1, ..opening(&path) };
+    let database = Database::open_with(one, 8, Duration::from_secs(3600)).unwrap();
+    let ((begun, began), (go, wait)) = (mpsc::channel(), mpsc::channel::<()>());
+    let first = database.clone();
+    let first = std::thread::spawn(move || {
+        let look = move |_: &rusqlite::Connection| {
+            begun.send(()).unwrap();
+            wait.recv().unwrap();
+            Ok(())
+        };
+        first.read_blocking(look).unwrap();
+    });
+    began.recv().unwrap();
+    let second = database.clone();
+    let second = std::thread::spawn(move || texts(&second));
+    go.send(()).unwrap();
+    first.join().unwrap();
+    assert!(second.join().unwrap().is_empty());
+}
+
 #[tokio::test]
 async fn a_full_disk_is_named_to_the_change_and_reading_goes_on() {
     // case: O-70

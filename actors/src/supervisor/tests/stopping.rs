@@ -78,6 +78,24 @@ async fn a_restart_of_the_removed_child_does_not_revive_its_namesake() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_removal_wins_over_a_restart_that_was_already_due_behind_it() {
+    let (a, diary) = (Address::vacant(), Diary::default());
+    let root = root(vec![probe("a", &a, &diary)]).await;
+    a.tell(Msg::Panic).unwrap();
+    until(|| a.is_vacant()).await;
+    // A start that hangs holds up the mailbox; behind it come the removal, a namesake, and then the restart.
+    let namesake = starting("a", &a, &diary, |_| Start::Fails);
+    let (_, (), added) = tokio::join!(
+        root.add(never_starts("b").restart(Restart::Never)),
+        root.remove("a"),
+        root.add(namesake)
+    );
+    added.unwrap();
+    assert_eq!(root.alive(SECOND / 100).await.unwrap(), [("a".into(), ChildState::Waiting { failures: 1 })]);
+    assert_eq!(diary.take(), ["try a", "start a", "try a"], "the due restart started neither of the two");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_slow_removal_holds_up_nobody_else_and_is_awaited_by_each_who_asked() {
     let (a, b, diary) = (Address::vacant(), Address::vacant(), Diary::default());
     let root = root(vec![probe("a", &a, &diary)]).await;

@@ -1,0 +1,155 @@
+//! The programs as they are shipped, started by tests and ended with them.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::{tree, wait};
+
+/// Where the programs lie; they are built once when they are not there.
+pub fn folder() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        if let Some(given) = std::env::var_os("TENURE_PROGRAMS") {
+            return given.into();
+        }
+        let built = Command::new(env!("CARGO"))
+            .args(["build", "--release", "--quiet", "--bins"])
+            .args(["--package", "tenure", "--package", "tenure-host", "--package", "tenure-controlplane"])
+            .current_dir(tree::root())
+            .status()
+            .expect("cargo starts");
+        assert!(built.success(), "the programs could not be built");
+        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| tree::root().join("target"), PathBuf::from);
+        target.join("release")
+    })
+}
+
+/// What a program that ended has said.
+#[derive(Debug)]
+pub struct Ran {
+    /// Its exit code; 255 when a signal ended it.
+    pub code: i32,
+    /// What it wrote to its standard output.
+    pub out: String,
+    /// What it wrote to its standard error.
+    pub err: String,
+}
+
+impl Ran {
+    /// The value it printed as JSON.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("no JSON ({error}): {self:?}"))
+    }
+
+    /// Itself, if it ended with `code`.
+    pub fn expect(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "{self:?}");
+        self
+    }
+}
+
+/// Runs a program of ours to its end, at most a minute.
+pub fn run(name: &str, arguments: &[&str], folder_of_work: &Path) -> Ran {
+    let mut child = Command::new(folder().join(name))
+        .args(arguments)
+        .current_dir(folder_of_work)
+        .env_remove("TENURE_SOCKET")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| panic!("{name} does not start: {error}"));
+    let (out, err) = (child.stdout.take(), child.stderr.take());
+    let read = |stream: Option<Box<dyn std::io::Read + Send>>| {
+        std::thread::spawn(move || {
+            let mut text = Vec::new();
+            if let Some(mut stream) = stream {
+                let _ = std::io::Read::read_to_end(&mut stream, &mut text);
+            }
+            String::from_utf8_lossy(&text).into_owned()
+        })
+    };
+    let out = read(out.map(|stream| Box::new(stream) as _));
+    let err = read(err.map(|stream| Box::new(stream) as _));
+    let mut running = Running { child, name: name.to_owned(), log: PathBuf::new() };
+    let status = running.ended_within(Duration::from_secs(60));
+    Ran { code: status.code().unwrap_or(255), out: out.join().unwrap_or_default(), err: err.join().unwrap_or_default() }
+}
+
+/// A program that runs; it is killed when this is dropped.
+pub struct Running {
+    child: Child,
+    name: String,
+    log: PathBuf,
+}
+
+impl Running {
+    /// Starts a program of ours with its output in `log`.
+    pub fn start(name: &str, arguments: &[&str], environment: &[(&str, &str)], log: PathBuf) -> Self {
+        let file = File::options().create(true).append(true).open(&log).expect("the log can be written");
+        let child = Command::new(folder().join(name))
+            .args(arguments)
+            .envs(environment.iter().copied())
+            .stdin(Stdio::null())
+            .stdout(file.try_clone().expect("the log can be written twice"))
+            .stderr(file)
+            .spawn()
+            .unwrap_or_else(|error| panic!("{name} does not start: {error}"));
+        Self { child, name: name.to_owned(), log }
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it has written so far.
+    pub fn said(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.child.id()).expect("a process id");
+        kill(Pid::from_raw(pid), signal).expect("our own child can be signalled");
+    }
+
+    /// Kills it, as a power cut would end it.
+    pub fn kill(mut self) {
+        self.child.kill().expect("our own child can be killed");
+        self.child.wait().expect("our own child can be waited for");
+    }
+
+    /// Asks it to stop and waits until it has.
+    pub fn stop(mut self) -> ExitStatus {
+        self.signal(Signal::SIGTERM);
+        self.ended_within(Duration::from_secs(30))
+    }
+
+    /// Waits until it has ended by itself.
+    pub fn ended_within(&mut self, within: Duration) -> ExitStatus {
+        let what = format!("{} ends; it said:\n{}", self.name, self.said());
+        wait::until(&what, within, || self.child.try_wait().expect("our own child can be waited for"))
+    }
+
+    /// Whether it still runs.
+    pub fn is_running(&mut self) -> bool {
+        self.child.try_wait().expect("our own child can be waited for").is_none()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if std::thread::panicking() && !self.log.as_os_str().is_empty() {
+            eprintln!("--- what {} said ---\n{}", self.name, self.said());
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Waiting for a condition. There is no sleeping and hoping: what is waited for is named, and has a deadline.
+
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+/// Asks `condition` again and again until it gives a value; panics with `what` when that takes longer than `within`.
+pub fn until<T>(what: &str, within: Duration, mut condition: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + within;
+    loop {
+        if let Some(value) = condition() {
+            return value;
+        }
+        assert!(Instant::now() < deadline, "waited {within:?} in vain: {what}");
+        pause();
+    }
+}
+
+/// As [`until`], for a condition that is only true or not.
+pub fn until_true(what: &str, within: Duration, mut condition: impl FnMut() -> bool) {
+    until(what, within, || condition().then_some(()));
+}
+
+fn pause() {
+    let (_nobody, receiver) = mpsc::channel::<()>();
+    let _ = receiver.recv_timeout(Duration::from_millis(20));
+}
