@@ -17,6 +17,8 @@ use crate::text::{nearest, shown};
 pub const MOST_RESOURCES: usize = 100_000;
 /// The most bytes one declaration may have.
 pub const MOST_BYTES: u64 = 64 * 1024 * 1024;
+/// The most bytes of a key that can be read: a path, and room for the word before it.
+const MOST_KEY: usize = 4096 + 64;
 
 /// Whose declaration it is, and under which terms.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,13 +38,19 @@ pub struct Header {
     pub mode: Mode,
     /// The modules that were taken on this node.
     pub taken: Vec<ModuleName>,
-    /// How many owned resources this revision may remove beyond the tenth that needs no word (H-23).
+    /// How many owned resources this revision may remove in all. None: a tenth, at least one, and never all (H-23).
     pub allowed_removals: Option<u64>,
     /// The final, empty declaration of a graceful retirement (H-14): said, never inferred from an empty list.
     pub is_final: bool,
 }
 
 impl Header {
+    /// Whether both are for the same life of the same node, of the same control plane.
+    pub fn is_for_the_same(&self, other: &Self) -> bool {
+        (self.control_plane_id, &self.node, self.generation)
+            == (other.control_plane_id, &other.node, other.generation)
+    }
+
     /// Epoch and number together.
     pub const fn revision(&self) -> Revision {
         Revision { epoch: self.epoch, number: self.revision }
@@ -68,7 +76,7 @@ pub enum Entry {
 }
 
 impl Entry {
-    /// The key as text, also of one that is not understood.
+    /// The key as text, also of one that is not understood: as it is compared, not as it is shown.
     pub fn key(&self) -> String {
         match self {
             Self::Known(resource) => resource.key.to_string(),
@@ -80,7 +88,8 @@ impl Entry {
 /// A resource this version cannot perform as declared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsupported {
-    /// Its key as written; bounded and escaped.
+    /// Its key as written, in its one spelling where it has one: what records are compared with. It comes from outside;
+    /// show [`Unsupported::shown_key`].
     pub key: String,
     /// The module that declares it, as written; bounded and escaped.
     pub module: String,
@@ -88,6 +97,13 @@ pub struct Unsupported {
     pub code: &'static str,
     /// What is not understood.
     pub reason: String,
+}
+
+impl Unsupported {
+    /// The key as it may be shown: bounded and escaped.
+    pub fn shown_key(&self) -> String {
+        shown(&self.key, MOST_KEY)
+    }
 }
 
 /// Why bytes are not a declaration. It is refused whole, and the last good one stays.
@@ -148,6 +164,10 @@ struct EntryOut<'a> {
 #[derive(Serialize)]
 enum SpecOut<'a> {
     #[serde(rename = "spec")]
+    Package(&'a crate::resource::PackageSpec),
+    #[serde(rename = "spec")]
+    Unit(&'a crate::resource::UnitSpec),
+    #[serde(rename = "spec")]
     File(&'a crate::resource::FileSpec),
     #[serde(rename = "spec")]
     Directory(&'a crate::resource::DirectorySpec),
@@ -179,12 +199,29 @@ struct EntryIn<'a> {
     spec: &'a RawValue,
 }
 
-/// What is read of a resource that is not understood, to name it.
-#[derive(Default, Deserialize)]
-#[serde(default)]
+/// What is read of a resource that is not understood, to name it. Its key must be readable: a resource without one would
+/// look as though it had left the declaration.
+#[derive(Deserialize)]
 struct Name {
     key: String,
-    module: String,
+    #[serde(default)]
+    module: serde_json::Value,
+}
+
+impl From<FormIn<'_>> for Header {
+    fn from(form: FormIn<'_>) -> Self {
+        Self {
+            control_plane_id: form.control_plane_id,
+            node: form.node,
+            generation: form.generation,
+            epoch: form.epoch,
+            revision: form.revision,
+            mode: form.mode,
+            taken: form.taken,
+            allowed_removals: form.allowed_removals,
+            is_final: form.is_final,
+        }
+    }
 }
 
 impl Declaration {
@@ -209,8 +246,10 @@ impl Declaration {
                     module: &resource.module,
                     needs: &resource.needs,
                     spec: match &resource.spec {
-                        Spec::File(spec) => SpecOut::File(spec),
+                        Spec::Package(spec) => SpecOut::Package(spec),
                         Spec::Directory(spec) => SpecOut::Directory(spec),
+                        Spec::File(spec) => SpecOut::File(spec),
+                        Spec::Unit(spec) => SpecOut::Unit(spec),
                     },
                 })
                 .collect(),
@@ -219,7 +258,7 @@ impl Declaration {
     }
 
     /// Reads a declaration. Refused whole when the document is damaged, has a key twice, a need that is not
-    /// declared, a circle, or is too large; a resource that is not understood becomes [`Entry::Unsupported`].
+    /// declared, a circle, a resource whose key cannot be read, or is too large; a resource that is not understood becomes [`Entry::Unsupported`].
     pub fn parse(bytes: &[u8]) -> Result<Self, DeclarationError> {
         if u64::try_from(bytes.len()).is_ok_and(|len| len > MOST_BYTES) {
             return Err(DeclarationError::TooLarge(format!("{} bytes, at most {MOST_BYTES}", bytes.len())));
@@ -232,22 +271,16 @@ impl Declaration {
                 form.resources.len()
             )));
         }
-        let entries: Vec<Entry> = form.resources.iter().map(|raw| entry(raw)).collect();
+        let entries: Vec<Entry> = form.resources.iter().map(|raw| entry(raw)).collect::<Result<_, _>>()?;
         order::check(&entries)?;
-        Ok(Self {
-            header: Header {
-                control_plane_id: form.control_plane_id,
-                node: form.node,
-                generation: form.generation,
-                epoch: form.epoch,
-                revision: form.revision,
-                mode: form.mode,
-                taken: form.taken,
-                allowed_removals: form.allowed_removals,
-                is_final: form.is_final,
-            },
-            entries,
-        })
+        Ok(Self { header: form.into(), entries })
+    }
+
+    /// Only the head of a declaration, of whatever resources.
+    pub fn header_of(bytes: &[u8]) -> Result<Header, DeclarationError> {
+        let form: FormIn<'_> = serde_json::from_slice(bytes)
+            .map_err(|error| DeclarationError::Unreadable(shown(&error.to_string(), 300)))?;
+        Ok(form.into())
     }
 
     /// The resources this version understands.
@@ -270,18 +303,30 @@ impl Declaration {
     }
 }
 
-fn entry(raw: &RawValue) -> Entry {
+fn entry(raw: &RawValue) -> Result<Entry, DeclarationError> {
     match read(raw) {
-        Ok(resource) => Entry::Known(resource),
+        Ok(resource) => Ok(Entry::Known(resource)),
         Err((code, reason)) => {
-            let name: Name = serde_json::from_str(raw.get()).unwrap_or_default();
-            Entry::Unsupported(Unsupported {
-                key: shown(&name.key, 300),
-                module: shown(&name.module, 63),
+            let Name { key, module } = name(raw)?;
+            Ok(Entry::Unsupported(Unsupported {
+                key: key.parse::<ResourceKey>().map_or(key, |key| key.to_string()),
+                module: shown(module.as_str().unwrap_or_default(), 63),
                 code,
                 reason: shown(&reason, 300),
-            })
+            }))
         }
+    }
+}
+
+fn name(raw: &RawValue) -> Result<Name, DeclarationError> {
+    let nameless = |why: String| {
+        DeclarationError::Unreadable(format!("the key of a resource cannot be read: {}", shown(&why, 200)))
+    };
+    let name: Name = serde_json::from_str(raw.get()).map_err(|error| nameless(error.to_string()))?;
+    match name.key.len() {
+        0 => Err(nameless("it is empty".to_owned())),
+        1..=MOST_KEY => Ok(name),
+        long => Err(nameless(format!("it has {long} bytes, at most {MOST_KEY}"))),
     }
 }
 
@@ -289,7 +334,9 @@ fn read(raw: &RawValue) -> Result<Resource, (&'static str, String)> {
     let field = |error: serde_json::Error| ("unsupported_field", error.to_string());
     let form: EntryIn<'_> = serde_json::from_str(raw.get()).map_err(|error| unsupported(raw, &error))?;
     let spec = match form.key.kind() {
+        ResourceKind::Package => Spec::Package(serde_json::from_str(form.spec.get()).map_err(field)?),
         ResourceKind::File => Spec::File(serde_json::from_str(form.spec.get()).map_err(field)?),
+        ResourceKind::Unit => Spec::Unit(serde_json::from_str(form.spec.get()).map_err(field)?),
         ResourceKind::Directory => Spec::Directory(serde_json::from_str(form.spec.get()).map_err(field)?),
     };
     if spec.key() != form.key {
@@ -302,9 +349,9 @@ fn read(raw: &RawValue) -> Result<Resource, (&'static str, String)> {
 }
 
 fn unsupported(raw: &RawValue, error: &serde_json::Error) -> (&'static str, String) {
-    let name: Name = serde_json::from_str(raw.get()).unwrap_or_default();
+    let name = name(raw).ok();
     let known = ResourceKind::ALL.map(ResourceKind::as_str);
-    match name.key.split_once(':') {
+    match name.as_ref().and_then(|name| name.key.split_once(':')) {
         Some((kind, _)) if !known.contains(&kind) => {
             let hint =
                 nearest(kind, known).map(|near| format!("; did you mean `{near}`")).unwrap_or_default();

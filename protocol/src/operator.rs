@@ -264,7 +264,7 @@ pub struct Declare {
     pub folder: Digest,
     /// Only say what would change.
     pub plan: bool,
-    /// How many resources each node may lose by it, beyond the tenth that needs no word (H-23).
+    /// How many resources each node may lose by it in all. None: a tenth, at least one, and never all (H-23).
     pub allow_removals: Option<u64>,
 }
 

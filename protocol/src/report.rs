@@ -67,7 +67,10 @@ impl Counts {
     /// The counts of these outcomes.
     pub fn of(outcomes: impl IntoIterator<Item = Outcome>) -> Self {
         let mut counts = Self::default();
-        outcomes.into_iter().for_each(|outcome| *counts.of_mut(outcome) += 1);
+        for outcome in outcomes {
+            let count = counts.of_mut(outcome);
+            *count = count.saturating_add(1);
+        }
         counts
     }
 
@@ -93,7 +96,17 @@ impl Counts {
 
     /// How many in all.
     pub fn total(&self) -> u64 {
-        Outcome::ALL.iter().map(|outcome| self.get(*outcome)).sum()
+        Outcome::ALL.iter().fold(0, |sum: u64, outcome| sum.saturating_add(self.get(*outcome)))
+    }
+
+    /// The same, none of them more than `most`.
+    #[must_use]
+    pub fn at_most(mut self, most: u64) -> Self {
+        for outcome in Outcome::ALL {
+            let count = self.of_mut(outcome);
+            *count = (*count).min(most);
+        }
+        self
     }
 
     /// The counts that are not zero, as in `3 applied, 1 failed`; `nothing declared` when all are.
@@ -129,6 +142,9 @@ pub struct Summary {
     /// Why a newer declaration was not admitted, if one was refused whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<crate::refusal::Refusal>,
+    /// Which declaration that was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused_revision: Option<Revision>,
 }
 
 /// One frame of a report. The parts of one pass come in order; the last one says so.
@@ -161,15 +177,29 @@ pub struct Received {
 pub fn digest<'a>(outcomes: impl IntoIterator<Item = &'a ResourceOutcome>) -> Digest {
     let mut lines: Vec<&ResourceOutcome> = outcomes.into_iter().collect();
     lines.sort_unstable_by(|a, b| a.key.cmp(&b.key));
-    let mut hasher = Sha256::new();
+    let mut digesting = Digesting::default();
     for line in lines {
-        for text in
-            [line.key.as_str(), &line.module, line.outcome.as_str(), line.code.as_deref().unwrap_or("")]
-        {
-            hasher.update(u64::try_from(text.len()).unwrap_or(u64::MAX).to_be_bytes());
-            hasher.update(text.as_bytes());
-        }
-        hasher.update(line.since.0.to_be_bytes());
+        digesting.line(&line.key, &line.module, line.outcome.as_str(), line.code.as_deref(), line.since);
     }
-    Digest::from_bytes(hasher.finalize().into())
+    digesting.end()
+}
+
+/// The same digest of outcomes that come one by one, in the order of their keys' bytes.
+#[derive(Debug, Default)]
+pub struct Digesting(Sha256);
+
+impl Digesting {
+    /// The next outcome.
+    pub fn line(&mut self, key: &str, module: &str, outcome: &str, code: Option<&str>, since: Millis) {
+        for text in [key, module, outcome, code.unwrap_or("")] {
+            self.0.update(u64::try_from(text.len()).unwrap_or(u64::MAX).to_be_bytes());
+            self.0.update(text.as_bytes());
+        }
+        self.0.update(since.0.to_be_bytes());
+    }
+
+    /// The digest of all of them.
+    pub fn end(self) -> Digest {
+        Digest::from_bytes(self.0.finalize().into())
+    }
 }

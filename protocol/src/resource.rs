@@ -10,28 +10,38 @@ use crate::path::DeclaredPath;
 
 mod directory;
 mod file;
+mod package;
+mod unit;
 
 pub use directory::{DirectoryPresent, DirectorySpec};
 pub use file::{Content, FilePresent, FileSpec};
+pub use package::{PackageName, PackageSpec, PackageVersion, PackageWanted};
+pub use unit::{UnitName, UnitSpec};
 
 /// Which kind of thing a resource is. The order breaks ties between resources that no edge orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ResourceKind {
+    /// A package of the machine's package manager: that it is installed, at which version, or that it is not.
+    Package,
     /// A directory: that it is there, whose it is, its mode; never what else lies in it.
     Directory,
     /// A regular file: its content, owner and mode.
     File,
+    /// A unit of the service manager: enabled, running; never its content, which is a file.
+    Unit,
 }
 
 impl ResourceKind {
     /// Every kind this version performs.
-    pub const ALL: [Self; 2] = [Self::Directory, Self::File];
+    pub const ALL: [Self; 4] = [Self::Package, Self::Directory, Self::File, Self::Unit];
 
     /// The word for it in keys, tables and messages.
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::Package => "package",
             Self::Directory => "directory",
             Self::File => "file",
+            Self::Unit => "unit",
         }
     }
 }
@@ -42,34 +52,53 @@ impl fmt::Display for ResourceKind {
     }
 }
 
-/// The stable name of a resource on its node: `file:/etc/app.conf`. Two spellings of one path are one key.
+/// The stable name of a resource on its node: `file:/etc/app.conf`, `package:nginx-light`, `unit:nginx.service`. Two
+/// spellings of one path are one key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct ResourceKey {
-    kind: ResourceKind,
-    path: DeclaredPath,
+pub enum ResourceKey {
+    /// A package by name.
+    Package(PackageName),
+    /// A directory by path.
+    Directory(DeclaredPath),
+    /// A file by path.
+    File(DeclaredPath),
+    /// A unit by name.
+    Unit(UnitName),
 }
 
 impl ResourceKey {
-    /// The key of the thing of this kind at this path.
-    pub const fn new(kind: ResourceKind, path: DeclaredPath) -> Self {
-        Self { kind, path }
-    }
-
     /// Its kind.
     pub const fn kind(&self) -> ResourceKind {
-        self.kind
+        match self {
+            Self::Package(_) => ResourceKind::Package,
+            Self::Directory(_) => ResourceKind::Directory,
+            Self::File(_) => ResourceKind::File,
+            Self::Unit(_) => ResourceKind::Unit,
+        }
     }
 
-    /// Where it lies.
-    pub const fn path(&self) -> &DeclaredPath {
-        &self.path
+    /// Where it lies, if it is a thing with a path.
+    pub const fn path(&self) -> Option<&DeclaredPath> {
+        match self {
+            Self::Directory(path) | Self::File(path) => Some(path),
+            Self::Package(_) | Self::Unit(_) => None,
+        }
+    }
+
+    /// Its name without its kind.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Directory(path) | Self::File(path) => path.as_str(),
+            Self::Package(name) => name.as_str(),
+            Self::Unit(name) => name.as_str(),
+        }
     }
 }
 
 impl Ord for ResourceKey {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.path.cmp(&other.path).then(self.kind.cmp(&other.kind))
+        self.name().cmp(other.name()).then(self.kind().cmp(&other.kind()))
     }
 }
 
@@ -85,13 +114,17 @@ impl FromStr for ResourceKey {
         let malformed = |rule| Malformed::new("resource key", text, rule);
         let (kind, name) =
             text.split_once(':').ok_or_else(|| malformed("KIND:NAME, as in file:/etc/app.conf"))?;
-        let kind = ResourceKind::ALL
-            .into_iter()
-            .find(|known| known.as_str() == kind)
-            .ok_or_else(|| malformed("this version knows the kinds directory and file"))?;
-        let path = DeclaredPath::new(name)
-            .map_err(|_| malformed("its name must be an absolute path that can be declared"))?;
-        Ok(Self { kind, path })
+        let path = || {
+            DeclaredPath::new(name)
+                .map_err(|_| malformed("its name must be an absolute path that can be declared"))
+        };
+        match ResourceKind::ALL.into_iter().find(|known| known.as_str() == kind) {
+            Some(ResourceKind::Package) => PackageName::new(name).map(Self::Package),
+            Some(ResourceKind::Directory) => path().map(Self::Directory),
+            Some(ResourceKind::File) => path().map(Self::File),
+            Some(ResourceKind::Unit) => UnitName::new(name).map(Self::Unit),
+            None => Err(malformed("this version knows the kinds package, directory, file and unit")),
+        }
     }
 }
 
@@ -110,7 +143,7 @@ impl From<ResourceKey> for String {
 
 impl fmt::Display for ResourceKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.kind, self.path)
+        write!(f, "{}:{}", self.kind(), self.name())
     }
 }
 
@@ -130,18 +163,24 @@ pub struct Resource {
 /// What a resource should be, by kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Spec {
+    /// A package.
+    Package(PackageSpec),
     /// A directory.
     Directory(DirectorySpec),
     /// A file.
     File(FileSpec),
+    /// A unit.
+    Unit(UnitSpec),
 }
 
 impl Spec {
     /// The key this spec has.
     pub fn key(&self) -> ResourceKey {
         match self {
-            Self::Directory(spec) => ResourceKey::new(ResourceKind::Directory, spec.path.clone()),
-            Self::File(spec) => ResourceKey::new(ResourceKind::File, spec.path.clone()),
+            Self::Package(spec) => ResourceKey::Package(spec.name.clone()),
+            Self::Directory(spec) => ResourceKey::Directory(spec.path.clone()),
+            Self::File(spec) => ResourceKey::File(spec.path.clone()),
+            Self::Unit(spec) => ResourceKey::Unit(spec.name.clone()),
         }
     }
 
@@ -149,16 +188,30 @@ impl Spec {
     pub const fn content(&self) -> Option<&Content> {
         match self {
             Self::File(FileSpec { present: Some(present), .. }) => Some(&present.content),
-            Self::File(FileSpec { present: None, .. }) | Self::Directory(_) => None,
+            Self::File(FileSpec { present: None, .. })
+            | Self::Directory(_)
+            | Self::Package(_)
+            | Self::Unit(_) => None,
         }
     }
 
     /// Whether it declares that the thing should be gone.
     pub const fn is_absent(&self) -> bool {
         match self {
+            Self::Package(spec) => matches!(spec.wanted, PackageWanted::Absent),
             Self::Directory(spec) => spec.present.is_none(),
             Self::File(spec) => spec.present.is_none(),
+            Self::Unit(_) => false,
         }
+    }
+
+    /// What must come before it without standing in its way: a unit acts once what it restarts on has been done.
+    pub fn follows(&self) -> impl Iterator<Item = &ResourceKey> {
+        let (restart, reload): (&[ResourceKey], &[ResourceKey]) = match self {
+            Self::Unit(spec) => (&spec.restart_on, &spec.reload_on),
+            Self::Package(_) | Self::Directory(_) | Self::File(_) => (&[], &[]),
+        };
+        restart.iter().chain(reload)
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::{BinaryHeap, HashMap};
 
 use super::{DeclarationError, Entry};
 use crate::resource::{ResourceKey, ResourceKind};
+use crate::text::shown;
 
 /// Refuses a key that stands twice, a need that is not declared, and a circle.
 pub(super) fn check(entries: &[Entry]) -> Result<(), DeclarationError> {
@@ -48,26 +49,27 @@ fn places(entries: &[Entry]) -> Result<HashMap<String, usize>, DeclarationError>
         let key = entry.key();
         // One path is one thing: a file and a directory of the same path cannot both be.
         if let Entry::Known(resource) = entry
-            && let Some(other) = paths.insert(resource.key.path().clone(), at)
+            && let Some(path) = resource.key.path()
+            && let Some(other) = paths.insert(path.clone(), at)
             && entries[other].key() != key
         {
             return Err(DeclarationError::Twice(format!(
-                "{} (as {} and as {key})",
-                resource.key.path(),
+                "{path} (as {} and as {key})",
                 entries[other].key()
             )));
         }
         if places.insert(key.clone(), at).is_some() {
-            return Err(DeclarationError::Twice(key));
+            return Err(DeclarationError::Twice(shown(&key, 300)));
         }
     }
     Ok(places)
 }
 
-fn needs(entry: &Entry) -> &[ResourceKey] {
+/// What comes before it: what it needs, and what it restarts or reloads on.
+fn needs(entry: &Entry) -> Vec<&ResourceKey> {
     match entry {
-        Entry::Known(resource) => &resource.needs,
-        Entry::Unsupported(_) => &[],
+        Entry::Known(resource) => resource.needs.iter().chain(resource.spec.follows()).collect(),
+        Entry::Unsupported(_) => Vec::new(),
     }
 }
 

@@ -126,3 +126,27 @@ fn an_unknown_word_in_the_head_is_refused_whole() {
         String::from_utf8(bytes).unwrap().replace("\"is_final\":false", "\"is_final\":false,\"force\":true");
     assert!(matches!(Declaration::parse(text.as_bytes()), Err(DeclarationError::Unreadable(_))));
 }
+
+// rule: S-10
+#[test]
+fn a_resource_that_is_not_understood_keeps_its_whole_key_and_one_without_a_key_refuses_all() {
+    let long = format!("/etc/{}/{}", "a".repeat(200), "b\u{200f}".repeat(50));
+    let bytes = Declaration::encode(&header(), &[file(&long, &[]), file("/etc/b", &[])]).unwrap();
+    let text = String::from_utf8(bytes).unwrap();
+    let strange = text.replace("\"owner\"", "\"colour\":\"red\",\"owner\"");
+    let parsed = Declaration::parse(strange.as_bytes()).unwrap();
+    assert_eq!(parsed.entries[0].key(), format!("file:{long}"));
+    let Entry::Unsupported(unsupported) = &parsed.entries[0] else { panic!() };
+    assert!(!unsupported.shown_key().contains('\u{200f}'));
+    let spelt = strange.replace("\"file:/etc/b\"", "\"file:/etc//./b\"");
+    assert_eq!(Declaration::parse(spelt.as_bytes()).unwrap().entries[1].key(), "file:/etc/b");
+    let module = text.replace("\"module\":\"web\"", "\"module\":{}");
+    assert_eq!(Declaration::parse(module.as_bytes()).unwrap().entries[1].key(), "file:/etc/b");
+    for key in ["7", "null", "\"\"", &format!("\"x:{}\"", "y".repeat(5000))] {
+        let text = text.replace("\"key\":\"file:/etc/b\"", &format!("\"key\":{key}"));
+        let refused = Declaration::parse(text.as_bytes());
+        assert!(matches!(refused, Err(DeclarationError::Unreadable(_))), "{key}: {refused:?}");
+    }
+    let none = text.replace("\"key\":\"file:/etc/b\",", "");
+    assert!(matches!(Declaration::parse(none.as_bytes()), Err(DeclarationError::Unreadable(_))));
+}

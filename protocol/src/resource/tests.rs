@@ -39,3 +39,72 @@ fn a_field_nobody_knows_inside_a_resource_is_an_error() {
     assert!(serde_json::from_str::<FileSpec>(r#"{"path":"/x"}"#).is_err());
     assert!(serde_json::from_str::<DirectorySpec>(r#"{"path":"/x","mode":"0755","owner":"root"}"#).is_err());
 }
+
+// rule: S-14
+#[test]
+fn a_package_name_is_never_an_option_a_pattern_or_an_instruction() {
+    for good in ["nginx-light", "g++", "libstdc++6", "0ad", "python3.11", "tenure-host"] {
+        assert!(PackageName::new(good).is_ok(), "{good}");
+    }
+    for bad in [
+        "",
+        "a",
+        "-y",
+        "nginx*",
+        "nginx=1.0",
+        "nginx/bookworm",
+        "nginx-",
+        "nginx+",
+        "Nginx",
+        "./x.deb",
+        "a b",
+        "a\n",
+    ] {
+        assert!(PackageName::new(bad).is_err(), "{bad:?}");
+    }
+}
+
+// rule: S-14
+#[test]
+fn a_package_version_is_present_absent_exact_or_a_prefix() {
+    let wanted = |text: &str| text.parse::<PackageWanted>();
+    assert!(wanted("present").unwrap().takes("1"));
+    assert!(!wanted("absent").unwrap().takes("1"));
+    assert!(wanted("1:2.3-4~bpo+1").unwrap().takes("1:2.3-4~bpo+1"));
+    assert!(wanted("1.22.*").unwrap().takes("1.22.9") && !wanted("1.22.*").unwrap().takes("1.220"));
+    for text in ["present", "absent", "1.0", "1.0*"] {
+        assert_eq!(wanted(text).unwrap().to_string(), text);
+    }
+    for bad in ["", "*", "-1", "1.0;x", "1 0", "1.*.2"] {
+        assert!(wanted(bad).is_err(), "{bad:?}");
+    }
+}
+
+// rule: S-14
+#[test]
+fn a_unit_name_is_whole_and_never_an_option_a_pattern_or_a_bare_template() {
+    for good in
+        ["nginx.service", "wg-quick@wg0.service", "dev-sda1.swap", r"a\x2db.mount", "ssh.socket", "x.timer"]
+    {
+        assert!(UnitName::new(good).is_ok(), "{good}");
+    }
+    for bad in [
+        "",
+        "nginx",
+        "--now.service",
+        "-.mount",
+        "wg-quick@.service",
+        "a*.service",
+        "a/b.service",
+        ".service",
+        "a b.service",
+        "x.slice",
+    ] {
+        assert!(UnitName::new(bad).is_err(), "{bad:?}");
+    }
+    assert_eq!(
+        UnitName::new("wg-quick@wg0.service").unwrap().template().as_deref(),
+        Some("wg-quick@.service")
+    );
+    assert_eq!(UnitName::new("nginx.service").unwrap().template(), None);
+}

@@ -24,6 +24,9 @@ const QUEUE: usize = 32;
 /// How many answers one side may wait for.
 const MOST_PENDING: usize = 64;
 
+/// The most bytes of a body, so that it fits a frame with its envelope.
+const MOST_BODY: usize = super::frame::MOST - 1024;
+
 /// Why a call has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
@@ -58,6 +61,7 @@ pub struct Outgoing {
     frames: mpsc::Sender<Frame>,
     pending: Pending,
     next: Arc<AtomicU64>,
+    owed: Arc<AtomicU64>,
 }
 
 impl Outgoing {
@@ -80,6 +84,9 @@ impl Outgoing {
         body: Vec<u8>,
         within: Duration,
     ) -> Result<Vec<u8>, CallError> {
+        if body.len() > MOST_BODY {
+            return Err(CallError::Refused(question_too_large(kind, body.len())));
+        }
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (answer, answered) = oneshot::channel();
         let _forget = self.wait_for(id, answer)?;
@@ -93,14 +100,26 @@ impl Outgoing {
 
     /// Answers request `re`.
     pub async fn answer(&self, re: u64, result: Result<Vec<u8>, Refusal>) -> Result<(), CallError> {
-        self.frames.send(Frame::Answer(Answer { re, result })).await.map_err(|_| CallError::Gone)
+        // A frame that does not fit would end the connection for everything else on it.
+        let result = match result {
+            Ok(body) if body.len() > MOST_BODY => Err(too_large(body.len())),
+            Err(refusal) if size(&refusal) > MOST_BODY => Err(refusal.from_outside()),
+            fits => fits,
+        };
+        let sent = self.frames.send(Frame::Answer(Answer { re, result })).await;
+        // One that answers what it was not asked owes nothing less for it.
+        let _ = self.owed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |owed| owed.checked_sub(1));
+        sent.map_err(|_| CallError::Gone)
     }
 
     /// Tells something nobody answers, if the queue has room.
     pub fn tell<M: Message>(&self, from: &str, message: &M) -> Result<(), CallError> {
         let seq = self.next.fetch_add(1, Ordering::Relaxed);
-        let event =
-            Event { from: from.to_owned(), seq, kind: M::KIND.name.to_owned(), body: codec::encode(message) };
+        let body = codec::encode(message);
+        if body.len() > MOST_BODY {
+            return Err(CallError::Refused(question_too_large(M::KIND.name, body.len())));
+        }
+        let event = Event { from: from.to_owned(), seq, kind: M::KIND.name.to_owned(), body };
         self.frames.try_send(Frame::Event(event)).map_err(|_| CallError::Gone)
     }
 
@@ -144,6 +163,8 @@ pub struct Exchange<S> {
     incoming: mpsc::Sender<Incoming>,
     pending: Pending,
     silence: Duration,
+    owed: Arc<AtomicU64>,
+    patient: bool,
 }
 
 /// Opens both directions of `connection`. A side that sends nothing at all for `silence` is taken for gone: beats and
@@ -156,22 +177,40 @@ pub fn exchange<S: AsyncRead + AsyncWrite>(
     let (frames, to_send) = mpsc::channel(QUEUE);
     let (incoming, received) = mpsc::channel(QUEUE);
     let pending = Pending::default();
-    let outgoing = Outgoing { frames, pending: Arc::clone(&pending), next: Arc::new(AtomicU64::new(1)) };
-    (outgoing, received, Exchange { reader, writer, frames: to_send, incoming, pending, silence })
+    let owed = Arc::new(AtomicU64::new(0));
+    let outgoing = Outgoing {
+        frames,
+        pending: Arc::clone(&pending),
+        next: Arc::new(AtomicU64::new(1)),
+        owed: Arc::clone(&owed),
+    };
+    let exchange =
+        Exchange { reader, writer, frames: to_send, incoming, pending, silence, owed, patient: false };
+    (outgoing, received, exchange)
 }
 
 impl<S: AsyncRead + AsyncWrite> Exchange<S> {
+    /// While this side owes an answer, the other one may be silent: it has nothing to say and waits.
+    pub const fn patient(mut self) -> Self {
+        self.patient = true;
+        self
+    }
+
     /// Runs until the connection ends, and says why. Every call that still waits is answered with *gone*.
     pub async fn run(self) -> WireError {
-        let Self { mut reader, mut writer, mut frames, incoming, pending, silence } = self;
+        let Self { mut reader, mut writer, mut frames, incoming, pending, silence, owed, patient } = self;
         let receive = async {
             loop {
                 let received = match reader.receive(silence).await {
                     Ok(frame) => frame,
+                    Err(WireError::Silent(_)) if patient && owed.load(Ordering::Relaxed) > 0 => continue,
                     Err(error) => return error,
                 };
                 let unasked = match received {
-                    Frame::Request(request) => Incoming::Request(request),
+                    Frame::Request(request) => {
+                        owed.fetch_add(1, Ordering::Relaxed);
+                        Incoming::Request(request)
+                    }
                     Frame::Event(event) => Incoming::Event(event),
                     Frame::Answer(answer) => {
                         hand_over(&pending, answer);
@@ -206,6 +245,31 @@ impl<S: AsyncRead + AsyncWrite> Exchange<S> {
         pending.lock().unwrap_or_else(PoisonError::into_inner).clear();
         end
     }
+}
+
+fn size(refusal: &Refusal) -> usize {
+    let Refusal { code, happened, means, remedy } = refusal;
+    [code, happened, means, remedy].into_iter().map(String::len).sum()
+}
+
+fn too_large(bytes: usize) -> Refusal {
+    Refusal::new(
+        "answer_too_large",
+        format!("the answer would have {bytes} bytes, and a message has at most {MOST_BODY}"),
+        "whatever was asked for was done; only its answer could not be sent",
+        "ask for less at a time, and report this with the versions of both sides",
+    )
+}
+
+fn question_too_large(kind: &str, bytes: usize) -> Refusal {
+    Refusal::new(
+        "message_too_large",
+        format!(
+            "a message of the kind `{kind}` would have {bytes} bytes, and a message has at most {MOST_BODY}"
+        ),
+        "it was not sent; the connection goes on",
+        "send less at a time, and report this with the version of this side",
+    )
 }
 
 fn hand_over(pending: &Pending, answer: Answer) {

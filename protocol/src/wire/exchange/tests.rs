@@ -84,3 +84,45 @@ async fn a_side_that_says_nothing_for_the_stated_time_is_gone() {
     let (_outgoing, _incoming, exchange) = exchange(Connection::new(near, MOST), SILENCE);
     assert!(matches!(exchange.run().await, WireError::Silent(SILENCE)));
 }
+
+// rule: S-22
+#[tokio::test]
+async fn an_answer_or_question_too_long_for_a_frame_is_refused_by_name_and_the_connection_goes_on() {
+    let ((near, _near_in, _a), (far, mut far_in, _b)) = pair();
+    let (call, ()) = tokio::join!(near.call("x", &Renew {}, SOON), async {
+        let asked = request(&mut far_in).await;
+        far.answer(asked.id, Ok(vec![0; MOST])).await.unwrap();
+    });
+    assert!(matches!(&call, Err(CallError::Refused(refusal)) if refusal.is("answer_too_large")), "{call:?}");
+    let (call, ()) = tokio::join!(near.call("x", &Renew {}, SOON), async {
+        let asked = request(&mut far_in).await;
+        let long = "x".repeat(MOST);
+        far.answer(asked.id, Err(Refusal::new("no", long.clone(), long.clone(), long))).await.unwrap();
+    });
+    assert!(matches!(&call, Err(CallError::Refused(refusal)) if refusal.is("no")), "{call:?}");
+    let call = near.call_raw("x", "report", vec![0; MOST], SOON).await;
+    assert!(matches!(&call, Err(CallError::Refused(refusal)) if refusal.is("message_too_large")), "{call:?}");
+    let (call, ()) = tokio::join!(near.call("x", &Renew {}, SOON), async {
+        let asked = request(&mut far_in).await;
+        far.answer(asked.id, Err(Refusal::new("fine", "h", "m", "d"))).await.unwrap();
+    });
+    assert!(matches!(&call, Err(CallError::Refused(refusal)) if refusal.is("fine")), "{call:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_patient_side_counts_no_silence_while_it_owes_an_answer_and_counts_it_again_afterwards() {
+    let (near, far) = tokio::io::duplex(4096);
+    let (near, _near_in, _a) = {
+        let (outgoing, incoming, run) = exchange(Connection::new(near, MOST), SILENCE * 100);
+        (outgoing, incoming, tokio::spawn(run.run()))
+    };
+    let (far, mut far_in, run) = exchange(Connection::new(far, MOST), SILENCE);
+    let run = tokio::spawn(run.patient().run());
+    let (call, ()) = tokio::join!(near.call("x", &Renew {}, SILENCE * 50), async {
+        let asked = request(&mut far_in).await;
+        tokio::time::sleep(SILENCE * 10).await;
+        far.answer(asked.id, Err(Refusal::new("done", "h", "m", "d"))).await.unwrap();
+    });
+    assert!(matches!(&call, Err(CallError::Refused(refusal)) if refusal.is("done")), "{call:?}");
+    assert!(matches!(run.await.unwrap(), WireError::Silent(SILENCE)));
+}

@@ -40,7 +40,16 @@ async fn meet(
     trust: Trust,
     alpn: &[u8],
 ) -> Result<(Binding, Binding), std::io::Error> {
-    let client = client(trust, Millis(0), alpn).unwrap();
+    meet_at(server, trust, alpn, Millis(0)).await
+}
+
+async fn meet_at(
+    server: Arc<ServerConfig>,
+    trust: Trust,
+    alpn: &[u8],
+    no_earlier: Millis,
+) -> Result<(Binding, Binding), std::io::Error> {
+    let client = client(trust, no_earlier, alpn).unwrap();
     let (near, far) = tokio::io::duplex(64 * 1024);
     let accept = TlsAcceptor::from(server).accept(far);
     let connect = TlsConnector::from(client).connect(ServerName::try_from(SERVER_NAME).unwrap(), near);
@@ -112,4 +121,28 @@ async fn two_connections_have_two_bindings() {
     let first = meet(Arc::clone(&config), Trust::ByDigest(ours.digest()), ALPN_LINK).await.unwrap();
     let second = meet(config, Trust::ByDigest(ours.digest()), ALPN_LINK).await.unwrap();
     assert_ne!(first.0, second.0);
+}
+
+// rule: S-18
+#[tokio::test]
+async fn a_certificate_is_judged_at_the_later_time_and_not_by_a_clock_that_stands_behind() {
+    let ours = Authority::new();
+    let issuer = Issuer::new(ours.params.clone(), &ours.key);
+    let key = KeyPair::generate().unwrap();
+    let mut params = CertificateParams::new(vec![SERVER_NAME.to_owned()]).unwrap();
+    (params.not_before, params.not_after) =
+        (rcgen::date_time_ymd(2100, 1, 1), rcgen::date_time_ymd(2101, 1, 1));
+    let leaf = params.signed_by(&key, &issuer).unwrap();
+    let chain = vec![leaf.der().clone(), ours.der.clone()];
+    let key = PrivatePkcs8KeyDer::from(key.serialize_der()).into();
+    let config = server(chain, key, ALPN_LINK).unwrap();
+    // The system's clock says some year long before 2100; the control plane told of May 2100.
+    let told = Millis(4_112_000_000_000);
+    for (no_earlier, believed) in [(Millis(0), false), (told, true), (Millis(told.0 + 40_000_000_000), false)]
+    {
+        for trust in [Trust::ByDigest(ours.digest()), Trust::Roots(vec![ours.der.to_vec()])] {
+            let met = meet_at(Arc::clone(&config), trust, ALPN_LINK, no_earlier).await;
+            assert_eq!(met.is_ok(), believed, "{no_earlier:?}: {met:?}");
+        }
+    }
 }
