@@ -1,2 +1,5 @@
-//! A program of Tenure.
-fn main() {}
+//! The host of Tenure: see `tenure_host::cli`.
+
+fn main() -> std::process::ExitCode {
+    tenure_host::cli::main()
+}

@@ -1,0 +1,158 @@
+//! The commands of `tenure-host`: the daemon itself, and what somebody at this machine may ask and do with no control
+//! plane at hand (H-01). A writing command speaks to the daemon where one answers; else it takes the store's lock and
+//! runs the same code; else it is refused with the holder's pid.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use serde::Serialize;
+use tenure_protocol::refusal::Refusal;
+
+use crate::ground::Ground;
+
+mod ask;
+mod enrol;
+mod look;
+mod plan;
+mod run;
+mod show;
+mod snapshot;
+
+/// Holds this machine in its declared state.
+#[derive(Debug, Parser)]
+#[command(name = "tenure-host", version, max_term_width = 100)]
+struct Cli {
+    /// The directory that everything of the host hangs under.
+    #[arg(long, global = true, value_name = "DIR", default_value = "/")]
+    root: PathBuf,
+    /// Hold a directory tree only: no packages, units, owners and groups.
+    #[arg(long, global = true)]
+    sandbox: bool,
+    /// Answer as JSON.
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// The daemon, in the foreground.
+    Run {
+        /// End when the process that started this one ends.
+        #[arg(long, hide = true)]
+        die_with_parent: bool,
+    },
+    /// Join a control plane: hand over the token of an invitation.
+    Enrol {
+        /// A file that holds the token and that nobody else can read, or `-` for standard input.
+        #[arg(long, value_name = "FILE", required_unless_present_any = ["token", "argument"])]
+        token_file: Option<PathBuf>,
+        /// Refused: an argument can be read by everybody on this machine.
+        #[arg(long, hide = true, value_name = "TOKEN")]
+        token: Option<String>,
+        /// Refused, likewise.
+        #[arg(hide = true, value_name = "TOKEN")]
+        argument: Option<String>,
+    },
+    /// What is true here.
+    Status,
+    /// What the host has records of.
+    Owned,
+    /// What a pass would do: what is stored, or a bundle.
+    Plan {
+        /// A folder with a rendered declaration.
+        bundle: Option<PathBuf>,
+    },
+    /// Reconcile what is stored, now; or, on a machine without a control plane, a bundle.
+    Apply {
+        /// A folder with a rendered declaration.
+        bundle: Option<PathBuf>,
+    },
+}
+
+/// How a command ended, short of a refusal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Done {
+    /// As asked.
+    Well,
+    /// Something failed, or nobody could look.
+    Failed,
+    /// Something waits for its turn.
+    Outstanding,
+    /// It is our own fault.
+    OurFault,
+}
+
+/// The program. Reads the arguments of the process.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let ground = Ground::new(cli.root, cli.sandbox);
+    if !matches!(cli.command, Command::Run { .. }) {
+        tenure_actors::log::start("tenure-host", tenure_actors::log::Log::Terminal, "error");
+    }
+    let json = cli.json;
+    let done = match cli.command {
+        Command::Run { die_with_parent } => run::run(ground, die_with_parent),
+        Command::Enrol { token: Some(_), .. } | Command::Enrol { argument: Some(_), .. } => {
+            Err(enrol::as_an_argument())
+        }
+        Command::Enrol { token_file, .. } => enrol::enrol(ground, token_file, json),
+        Command::Status => look::status(&ground, json),
+        Command::Owned => look::owned(&ground, json),
+        Command::Plan { bundle } => plan::plan(&ground, bundle, json),
+        Command::Apply { bundle } => plan::apply(&ground, bundle, json),
+    };
+    match done {
+        Ok(Done::Well) => ExitCode::SUCCESS,
+        Ok(Done::OurFault) => ExitCode::from(1),
+        Ok(Done::Failed) => ExitCode::from(4),
+        Ok(Done::Outstanding) => ExitCode::from(5),
+        Err(refusal) => {
+            refuse(&refusal, json);
+            ExitCode::from(3)
+        }
+    }
+}
+
+pub(crate) fn refuse(refusal: &Refusal, json: bool) {
+    #[derive(Serialize)]
+    struct Refused<'a> {
+        refusal: &'a Refusal,
+    }
+    if json && let Ok(text) = serde_json::to_string(&Refused { refusal }) {
+        say(std::io::stdout(), &text);
+    }
+    let Refusal { code, happened, means, remedy } = refusal;
+    let text = format!("tenure-host: {happened} ({code})\n  that means: {means}\n  what to do: {remedy}");
+    say(std::io::stderr(), &text);
+}
+
+/// Prints an answer: as JSON, or as `text` says it.
+fn print<T: Serialize>(json: bool, answer: &T, text: impl FnOnce() -> String) {
+    match json.then(|| serde_json::to_string_pretty(answer)) {
+        Some(Ok(json)) => say(std::io::stdout(), &json),
+        Some(Err(_)) | None => say(std::io::stdout(), text().trim_end()),
+    }
+}
+
+/// A reader that has heard enough (`| grep -q`) is no fault of ours.
+fn say(mut to: impl std::io::Write, text: &str) {
+    let _ = writeln!(to, "{text}");
+}
+
+/// A runtime for one command.
+fn runtime() -> Result<tokio::runtime::Runtime, Refusal> {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(|error| {
+        Refusal::new(
+            "no_runtime",
+            format!("the program could not start its threads: {error}"),
+            "nothing was done",
+            "look at the limits of this user (`ulimit -a`), then run it again",
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests;

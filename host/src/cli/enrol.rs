@@ -1,0 +1,139 @@
+//! `tenure-host enrol`: the token from a file or standard input, never from an argument (O-62).
+
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_actors::clock;
+use tenure_protocol::refusal::{Explain as _, Refusal};
+use tenure_protocol::rescue::{Enrol, EnrolledAs};
+use tenure_protocol::secret::Secret;
+use tenure_protocol::token::{MOST_CHARACTERS, Presented};
+use zeroize::Zeroizing;
+
+use super::ask::Host;
+use super::{Done, print, runtime, show};
+use crate::daemon::StartRefused;
+use crate::enrol::{self, EnrolError, Place};
+use crate::ground::Ground;
+use crate::link::dial::system_resolver;
+use crate::store::Store;
+
+const ANSWER_WITHIN: Duration = Duration::from_secs(200);
+
+pub(super) fn enrol(ground: Ground, file: Option<PathBuf>, json: bool) -> Result<Done, Refusal> {
+    let text = match file.as_deref() {
+        None => return Err(as_an_argument()),
+        Some(path) if path == Path::new("-") => read(std::io::stdin().lock(), path)?,
+        Some(path) => from_file(path)?,
+    };
+    let token = Presented::parse(&text).map_err(|error| EnrolError::from(error).refusal())?;
+    let enrolled = runtime()?.block_on(hand_over(ground, token))?;
+    print(json, &enrolled, || show::enrolled(&enrolled));
+    Ok(Done::Well)
+}
+
+/// The daemon joins without a restart; where none runs, this command does what it would do.
+async fn hand_over(ground: Ground, token: Presented) -> Result<EnrolledAs, Refusal> {
+    if let Some(host) = Host::find(&ground).await? {
+        let enrol = Enrol { token: Secret::new(token.text().reveal().to_owned()) };
+        return host.ask(&enrol, ANSWER_WITHIN).await;
+    }
+    let clock = clock::system();
+    ground
+        .create()
+        .map_err(|source| StartRefused::Ground { root: ground.root().to_owned(), source }.refusal())?;
+    let store = Store::open(&ground, true, clock.now()).map_err(|error| error.refusal())?.store;
+    let place =
+        Place { ground, store: store.clone(), clock, resolve: system_resolver(), writing: Arc::default() };
+    let enrolled = enrol::enrol(&place, &token).await.map_err(|error| error.refusal());
+    drop(place);
+    store.close();
+    enrolled
+}
+
+fn from_file(path: &Path) -> Result<Zeroizing<String>, Refusal> {
+    let unreadable = |error: std::io::Error| {
+        Refusal::new(
+            "token_file_unreadable",
+            format!("the token file {} cannot be read: {error}", path.display()),
+            "nothing was sent, and nothing was changed",
+            "name the file that holds the token, or `-` and give it on standard input",
+        )
+    };
+    let file = File::open(path).map_err(unreadable)?;
+    let mode = file.metadata().map_err(unreadable)?.permissions().mode();
+    if mode & 0o077 != 0 {
+        return Err(Refusal::new(
+            "token_file_open",
+            format!("the token file {} can be read by others (mode {:04o})", path.display(), mode & 0o7777),
+            "whoever read it may already have joined in this machine's place",
+            format!(
+                "close it (`chmod 600 {}`); if others may have read it, run `tenure reinvite NODE --revoke-now`",
+                path.display()
+            ),
+        ));
+    }
+    read(file, path)
+}
+
+fn read(from: impl Read, path: &Path) -> Result<Zeroizing<String>, Refusal> {
+    let mut text = Zeroizing::new(String::new());
+    let most = u64::try_from(MOST_CHARACTERS).unwrap_or(u64::MAX).saturating_mul(2);
+    match from.take(most).read_to_string(&mut text) {
+        Ok(_) => Ok(text),
+        Err(error) => Err(Refusal::new(
+            "token_file_unreadable",
+            format!("the token cannot be read from {}: {error}", path.display()),
+            "nothing was sent, and nothing was changed",
+            "give the token as text, whole and alone",
+        )),
+    }
+}
+
+/// The token stood in the arguments, where every user of this machine could read it.
+pub(super) fn as_an_argument() -> Refusal {
+    Refusal::new(
+        "token_in_arguments",
+        "the token was given as an argument",
+        "arguments can be read by everybody on this machine while the program runs, and stay in the shell's history",
+        "put it into a file of yours with mode 0600 and run `tenure-host enrol --token-file FILE`, or give it on \
+         standard input with `--token-file -`; if others may have seen it, run `tenure reinvite NODE --revoke-now`",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // case: O-62
+    #[test]
+    fn a_token_file_that_others_can_read_is_refused_and_one_of_our_own_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        std::fs::write(&path, "tenure_e1_abc\n").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+        assert_eq!(from_file(&path).unwrap_err().code, "token_file_open");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        assert_eq!(from_file(&path).unwrap().as_str(), "tenure_e1_abc\n");
+        assert_eq!(from_file(&folder.path().join("none")).unwrap_err().code, "token_file_unreadable");
+    }
+
+    #[test]
+    fn a_token_that_was_mistyped_is_refused_by_name_before_anything_is_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        let ground = || Ground::new(folder.path().join("root"), true);
+        for (text, code) in
+            [("hello", "not_a_token"), ("", "not_a_token"), ("tenure_e1_00zz", "token_damaged")]
+        {
+            std::fs::write(&path, text).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+            assert_eq!(enrol(ground(), Some(path.clone()), false).unwrap_err().code, code);
+        }
+        assert!(!folder.path().join("root").exists());
+    }
+}

@@ -1,0 +1,214 @@
+//! `tenure-host plan` and `tenure-host apply`: a preview that changes nothing, and a pass by hand.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Serialize;
+use tenure_actors::clock;
+use tenure_actors::watchdog::Progress;
+use tenure_protocol::declaration::Declaration;
+use tenure_protocol::refusal::{Explain as _, Refusal, chain};
+use tenure_protocol::report::Summary;
+use tenure_protocol::rescue::{Applied, Apply, Identity, Status};
+
+use super::ask::Host;
+use super::snapshot::Snapshot;
+use super::{Done, look, print, runtime, show};
+use crate::bundle::Bundle;
+use crate::daemon::StartRefused;
+use crate::ground::Ground;
+use crate::outbox::Outbox;
+use crate::reconcile::foresee::{PreviewInput, PreviewLine, preview};
+use crate::reconcile::{Setting, by_hand, not_understood, nothing_to_hold, unreadable};
+use crate::status as read;
+use crate::store::Store;
+
+const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+const PASS_WITHIN: Duration = Duration::from_secs(60 * 60);
+
+pub(super) fn plan(ground: &Ground, bundle: Option<PathBuf>, json: bool) -> Result<Done, Refusal> {
+    let lines = look_ahead(ground, bundle)?;
+    print(json, &lines.iter().map(Line::of).collect::<Vec<_>>(), || show::plan(&lines));
+    Ok(Done::Well)
+}
+
+/// What a pass would do: from a copy where a host runs, else from its store, else as if nothing were ours.
+fn look_ahead(ground: &Ground, bundle: Option<PathBuf>) -> Result<Vec<PreviewLine>, Refusal> {
+    let bundle = bundle.map(Bundle::open).transpose().map_err(|error| error.refusal())?;
+    let runs = runtime()?.block_on(Host::find(ground))?.is_some();
+    if runs {
+        let snapshot = Snapshot::of(ground)?;
+        previewed(ground, snapshot.store(), bundle.as_ref())
+    } else if has_store(ground)? {
+        let store = look::open(ground)?.store;
+        let lines = previewed(ground, Some(&store), bundle.as_ref());
+        store.close();
+        lines
+    } else {
+        previewed(ground, None, bundle.as_ref())
+    }
+}
+
+/// Whether there is a store. Not being let in is not the same as there being none (I-05).
+fn has_store(ground: &Ground) -> Result<bool, Refusal> {
+    ground.store().try_exists().map_err(|error| {
+        Refusal::new(
+            "store_unreadable",
+            format!("whether there is a store at {} cannot be seen: {error}", ground.store().display()),
+            "what this host owns is not known, and not knowing is no preview; nothing was changed",
+            "run the command as root, and name the right `--root`",
+        )
+    })
+}
+
+/// A line of a preview as JSON.
+#[derive(Serialize)]
+struct Line<'a> {
+    key: &'a str,
+    module: &'a str,
+    what: String,
+    detail: &'a [String],
+}
+
+impl<'a> Line<'a> {
+    fn of(line: &'a PreviewLine) -> Self {
+        let what = line.what.as_str().replace(' ', "_");
+        Self { key: &line.key, module: &line.module, what, detail: &line.detail }
+    }
+}
+
+fn no_preview(error: impl std::error::Error) -> Refusal {
+    Refusal::new(
+        "no_preview",
+        format!("what a pass would do cannot be said: {}", chain(&error)),
+        "looking failed, and not knowing is no preview; nothing was changed",
+        "run the command as root, and name the right `--root`",
+    )
+}
+
+fn previewed(
+    ground: &Ground,
+    store: Option<&Store>,
+    bundle: Option<&Bundle>,
+) -> Result<Vec<PreviewLine>, Refusal> {
+    let programs = crate::program::of(ground);
+    if let Some(bundle) = bundle {
+        let input =
+            PreviewInput { ground, store, declaration: bundle.declaration(), programs, contents: bundle };
+        return preview(&input).map_err(no_preview);
+    }
+    let store = store.ok_or_else(nothing_to_hold)?;
+    let stored = store.declaration().map_err(unreadable)?.ok_or_else(nothing_to_hold)?;
+    let declaration = Declaration::parse(&stored.bytes).map_err(not_understood)?;
+    let input =
+        PreviewInput { ground, store: Some(store), declaration: &declaration, programs, contents: store };
+    preview(&input).map_err(no_preview)
+}
+
+pub(super) fn apply(ground: &Ground, bundle: Option<PathBuf>, json: bool) -> Result<Done, Refusal> {
+    let (summary, trouble) = reconcile(ground, bundle)?;
+    print(json, &Applied { summary: summary.clone() }, || show::summary(&summary));
+    if let Some(trouble) = &trouble {
+        // With `--json` the answer is the summary; the trouble is for whoever reads the other stream.
+        super::refuse(trouble, false);
+    }
+    Ok(done(&summary, trouble.is_some()))
+}
+
+/// What a pass came to: not knowing is no better than failing.
+fn done(summary: &Summary, in_trouble: bool) -> Done {
+    let counts = summary.counts;
+    if counts.failed + counts.refused + counts.unknown > 0 || summary.refused.is_some() || in_trouble {
+        Done::Failed
+    } else if counts.outstanding > 0 {
+        Done::Outstanding
+    } else {
+        Done::Well
+    }
+}
+
+type Passed = (Summary, Option<Refusal>);
+
+fn reconcile(ground: &Ground, bundle: Option<PathBuf>) -> Result<Passed, Refusal> {
+    match bundle {
+        Some(bundle) => apply_bundle(ground, &bundle),
+        None => match runtime()?.block_on(ask(ground))? {
+            Some(Applied { summary }) => Ok((summary, None)),
+            None => pass(ground, look::open(ground)?.store),
+        },
+    }
+}
+
+async fn ask(ground: &Ground) -> Result<Option<Applied>, Refusal> {
+    match Host::find(ground).await? {
+        Some(host) => host.ask(&Apply {}, PASS_WITHIN).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// A bundle is taken only where no control plane would contradict it.
+fn apply_bundle(ground: &Ground, folder: &Path) -> Result<Passed, Refusal> {
+    let bundle = Bundle::open(folder).map_err(|error| error.refusal())?;
+    let running = runtime()?.block_on(async {
+        match Host::find(ground).await? {
+            Some(host) => host.ask(&Status {}, ANSWER_WITHIN).await.map(Some),
+            None => Ok(None),
+        }
+    })?;
+    if let Some(status) = running
+        && let Some(identity) = status.identity
+    {
+        return Err(belongs(&identity, status.revision.map(|revision| revision.to_string())));
+    }
+    ground
+        .create()
+        .map_err(|source| StartRefused::Ground { root: ground.root().to_owned(), source }.refusal())?;
+    let store = Store::open(ground, true, clock::system().now()).map_err(|error| error.refusal())?.store;
+    let status = read::read(&store, None, None, ground.is_sandbox()).map_err(unreadable)?;
+    if let Some(identity) = status.identity {
+        store.close();
+        return Err(belongs(&identity, status.revision.map(|revision| revision.to_string())));
+    }
+    if let Err(error) = bundle.keep(&store, None) {
+        store.close();
+        return Err(error.refusal());
+    }
+    pass(ground, store)
+}
+
+/// The same pass that the daemon runs, in this process.
+fn pass(ground: &Ground, store: Store) -> Result<Passed, Refusal> {
+    let setting = Setting {
+        ground: ground.clone(),
+        store: store.clone(),
+        clock: clock::system(),
+        outbox: Outbox::default(),
+        every: Duration::MAX,
+        progress: Progress::new(),
+    };
+    let summary = by_hand(&setting);
+    drop(setting);
+    store.close();
+    summary
+}
+
+fn belongs(identity: &Identity, revision: Option<String>) -> Refusal {
+    let holds = revision.map_or_else(
+        || "and holds no declaration yet".to_owned(),
+        |revision| format!("and holds its revision {revision}"),
+    );
+    Refusal::new(
+        "belongs_to_control_plane",
+        format!(
+            "this machine is node {} of the control plane {} ({}), {holds}",
+            identity.node,
+            identity.control_plane_id,
+            identity.addresses.join(", ")
+        ),
+        "a bundle would be undone by its next declaration; nothing was changed",
+        "declare it there with `tenure declare`; `tenure-host apply` without a bundle reconciles what is stored",
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,145 @@
+use tenure_protocol::declaration::Header;
+use tenure_protocol::id::{
+    ControlPlaneId, Digest, Epoch, EpochId, Generation, ModuleName, NodeId, RevisionNumber,
+};
+use tenure_protocol::machine::Mode;
+use tenure_protocol::path::DeclaredPath;
+use tenure_protocol::resource::{Content, FilePresent, FileSpec, Principal, Resource, Spec};
+
+use super::*;
+use crate::daemon::{Options, start};
+
+/// A sandbox with a bundle beside it that declares `/srv/a`.
+fn machine() -> (tempfile::TempDir, Ground, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let (root, bundle) = (folder.path().join("root"), folder.path().join("bundle"));
+    std::fs::create_dir_all(root.join("srv")).unwrap();
+    std::fs::create_dir_all(bundle.join("blobs/sha256")).unwrap();
+    let content = Content { sha256: Digest::of(b"by hand"), size: 7 };
+    std::fs::write(bundle.join("blobs/sha256").join(content.sha256.to_string()), b"by hand").unwrap();
+    let spec = Spec::File(FileSpec {
+        path: DeclaredPath::new("/srv/a").unwrap(),
+        present: Some(FilePresent {
+            content,
+            mode: "0644".parse().unwrap(),
+            owner: "root".parse::<Principal>().unwrap(),
+            group: "root".parse::<Principal>().unwrap(),
+            create_once: false,
+            sensitive: false,
+        }),
+    });
+    let resource =
+        Resource { key: spec.key(), module: ModuleName::new("base").unwrap(), needs: Vec::new(), spec };
+    let header = Header {
+        control_plane_id: ControlPlaneId::from_bytes([7; 16]),
+        node: NodeId::new("edge-1").unwrap(),
+        generation: Generation(1),
+        epoch: Epoch { number: 1, id: EpochId::from_bytes([1; 16]) },
+        revision: RevisionNumber(4),
+        mode: Mode::Converged,
+        taken: Vec::new(),
+        allowed_removals: None,
+        is_final: false,
+    };
+    let bytes = Declaration::encode(&header, &[resource]).unwrap();
+    std::fs::write(bundle.join("declaration.json"), bytes).unwrap();
+    (folder, Ground::new(root, true), bundle)
+}
+
+// rule: H-01
+#[test]
+fn a_bundle_is_previewed_and_applied_on_a_machine_without_a_control_plane() {
+    let (_folder, ground, bundle) = machine();
+    let file = ground.at("/srv/a");
+    assert_eq!(look_ahead(&ground, Some(bundle.clone())).unwrap().len(), 1);
+    assert!(!file.exists() && !ground.store().exists(), "a preview leaves nothing behind");
+    assert_eq!(reconcile(&ground, Some(bundle)).unwrap().0.counts.applied, 1);
+    assert_eq!(std::fs::read(&file).unwrap(), b"by hand");
+    std::fs::write(&file, "changed").unwrap();
+    assert_eq!(reconcile(&ground, None).unwrap().0.counts.applied, 1, "what is stored is reconciled again");
+    assert_eq!(std::fs::read(&file).unwrap(), b"by hand");
+}
+
+#[test]
+fn a_bundle_is_refused_on_an_enrolled_machine_naming_control_plane_and_revision() {
+    let (_folder, ground, bundle) = machine();
+    reconcile(&ground, Some(bundle.clone())).unwrap();
+    let store = look::open(&ground).unwrap().store;
+    let identity = crate::manifest::tests::identity("edge-1");
+    store.set_identity(&identity).unwrap();
+    store.close();
+    let refusal = reconcile(&ground, Some(bundle)).unwrap_err();
+    assert_eq!(refusal.code, "belongs_to_control_plane");
+    let names =
+        [identity.control_plane_id.to_string(), "control.lan:7443".to_owned(), "revision 4".to_owned()];
+    assert!(names.iter().all(|name| refusal.happened.contains(name)), "{}", refusal.happened);
+}
+
+#[test]
+fn a_running_host_can_be_looked_into_and_leaves_no_copy_behind() {
+    let (_folder, ground, bundle) = machine();
+    reconcile(&ground, Some(bundle.clone())).unwrap();
+    let host = runtime().unwrap();
+    let daemon = host.block_on(start(Options::at(ground.clone()))).unwrap();
+    assert_eq!(look_ahead(&ground, None).unwrap().len(), 1);
+    let snapshot = Snapshot::of(&ground).unwrap();
+    let lines = previewed(&ground, snapshot.store(), None).unwrap();
+    assert_eq!(lines.len(), 1);
+    drop(snapshot);
+    let left = std::fs::read_dir(ground.state()).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(left.into_iter().all(|name| !name.to_string_lossy().starts_with("plan-")));
+    let refusal = reconcile(&ground, Some(bundle)).unwrap_err();
+    assert_eq!(refusal.code, "store_locked", "a bundle needs the store that the host holds");
+    assert_eq!(reconcile(&ground, None).unwrap().0.counts.unchanged, 1, "the host does it itself");
+    host.block_on(daemon.stop());
+}
+
+#[test]
+fn a_pass_that_could_not_look_or_did_not_come_to_an_end_does_not_end_well() {
+    let (_folder, ground, bundle) = machine();
+    let (summary, trouble) = reconcile(&ground, Some(bundle)).unwrap();
+    assert_eq!((done(&summary, false), trouble), (Done::Well, None));
+    assert_eq!(done(&summary, true), Done::Failed);
+    let with = |change: fn(&mut Summary)| {
+        let mut summary = summary.clone();
+        change(&mut summary);
+        done(&summary, false)
+    };
+    assert_eq!(with(|summary| summary.counts.unknown = 1), Done::Failed);
+    assert_eq!(with(|summary| summary.counts.refused = 1), Done::Failed);
+    assert_eq!(with(|summary| summary.counts.outstanding = 1), Done::Outstanding);
+}
+
+// rule: I-05
+#[test]
+fn a_store_that_cannot_be_seen_is_not_taken_for_none() {
+    let (_folder, ground, bundle) = machine();
+    // No file can have anything below it: the system answers neither yes nor no.
+    std::fs::create_dir_all(ground.state().parent().unwrap()).unwrap();
+    std::fs::write(ground.state(), "in the way").unwrap();
+    let seen = has_store(&ground);
+    let long = Ground::new(ground.at(&"x".repeat(300)), true);
+    assert_eq!(has_store(&long).unwrap_err().code, "store_unreadable");
+    assert!(seen.is_err() || look_ahead(&ground, Some(bundle)).is_ok());
+}
+
+// rule: X-6
+#[test]
+fn a_declaration_that_was_applied_by_hand_is_not_held_under_an_identity_that_came_later() {
+    let (_folder, ground, bundle) = machine();
+    reconcile(&ground, Some(bundle)).unwrap();
+    let store = look::open(&ground).unwrap().store;
+    let stored = store.declaration().unwrap().unwrap();
+    let header = Declaration::header_of(&stored.bytes).unwrap();
+    let identity = crate::identity::StoredIdentity {
+        generation: Generation(header.generation.0 + 1),
+        ..crate::manifest::tests::identity("edge-1")
+    };
+    store.set_identity(&identity).unwrap();
+    store.close();
+    std::fs::write(ground.at("/srv/a"), "changed since").unwrap();
+    let (summary, _) = reconcile(&ground, None).unwrap();
+    assert_eq!(summary.refused.as_ref().map(|refusal| refusal.code.as_str()), Some("declaration_not_ours"));
+    assert_eq!((summary.counts.total(), summary.owned), (0, 1));
+    assert_eq!(std::fs::read(ground.at("/srv/a")).unwrap(), b"changed since");
+}

@@ -1,0 +1,48 @@
+use super::*;
+
+// rule: H-02
+#[test]
+fn the_spelling_of_a_path_says_whether_it_is_ours_or_lies_above_ours() {
+    let touch = |text: &str| by_spelling(&DeclaredPath::new(text).unwrap());
+    for ours in [
+        "/etc/tenure",
+        "/etc/tenure/node.json",
+        "//etc/./tenure//host.toml",
+        "/usr/bin/tenure-host",
+        "/lib/systemd/system/tenure-host.service",
+        "/run/systemd/system/tenure-host.service.d/50.conf",
+        "/etc/systemd/system/multi-user.target.wants/tenure-host.service",
+        "/etc/systemd/system/tenure-.service.d/x.conf",
+    ] {
+        assert_eq!(touch(ours), Touch::Ours, "{ours}");
+    }
+    for above in ["/etc", "/var", "/var/lib", "/usr/bin", "/etc/systemd", "/etc/systemd/system"] {
+        assert_eq!(touch(above), Touch::Above, "{above}");
+    }
+    for other in [
+        "/etc/tenure.d",
+        "/etc/tenures/x",
+        "/usr/bin/tenure",
+        "/usr/bin/tenure-host-extra",
+        "/etc/systemd/system/nginx.service",
+        "/etc/systemd/system/tenure-control.service",
+        "/home/tenure-host.service",
+    ] {
+        assert_eq!(touch(other), Touch::No, "{other}");
+    }
+}
+
+#[test]
+fn the_ground_is_made_once_and_a_state_directory_that_was_open_is_closed() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let ground = Ground::new(folder.path(), true);
+    std::fs::create_dir_all(ground.state()).unwrap();
+    ground.create().unwrap();
+    ground.create().unwrap();
+    let mode = |path: std::path::PathBuf| path.metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(ground.state()), mode(ground.run())), (0o700, 0o700));
+    assert_eq!(ground.manifest(), folder.path().join("etc/tenure/node.json"));
+    assert_eq!(ground.socket(), folder.path().join("run/tenure-host/api.sock"));
+    assert_eq!(Ground::machine().store(), Path::new("/var/lib/tenure-host/store.db"));
+}

@@ -1,0 +1,92 @@
+//! The link: dial, prove, hold, lose, wait, and dial again, for as long as this machine has an identity. What it is
+//! doing is in [`state`]; nothing of what it hears, short of a typed refusal of the pinned control plane, costs the
+//! host anything, and even that never more than the way back. It never touches the machine: it stores what was
+//! declared and tells the loop.
+
+use std::sync::{Arc, Mutex};
+
+use tenure_actors::clock::SharedClock;
+use tenure_protocol::id::Millis;
+use tenure_protocol::token::SessionToken;
+use tenure_protocol::wire::codec;
+
+use crate::ground::Ground;
+use crate::heartbeat::Heartbeat;
+use crate::outbox::Outbox;
+use crate::reconcile::Reconcile;
+use crate::store::Store;
+
+mod actor;
+mod attempt;
+pub mod counter;
+mod declaration;
+pub mod dial;
+pub mod fetch;
+pub mod greeting;
+mod session;
+pub mod state;
+mod tell;
+
+pub use actor::{Link, LinkView};
+
+/// What a link works with.
+#[derive(Clone)]
+pub struct Around {
+    /// Where.
+    pub ground: Ground,
+    /// The store.
+    pub store: Store,
+    /// The time of day.
+    pub clock: SharedClock,
+    /// The loop.
+    pub reconcile: Reconcile,
+    /// The beat.
+    pub heartbeat: Heartbeat,
+    /// What waits to be told.
+    pub outbox: Outbox,
+    /// How names become addresses.
+    pub resolve: dial::Resolve,
+    /// Held by whoever writes the identity.
+    pub writing: Arc<Mutex<()>>,
+    /// Numbers the sessions.
+    pub counter: counter::Counter,
+}
+
+const SESSION_TOKEN: &str = "session_token";
+const LAST_GOOD: &str = "last_good";
+
+/// Certificates are never judged at an earlier moment than this, whatever a clock without battery says (S-18): when
+/// this was built, where the build says so, else the year it was written in.
+pub fn built() -> Millis {
+    const WRITTEN: i64 = 1_767_225_600;
+    let built = option_env!("SOURCE_DATE_EPOCH").and_then(|text| text.parse::<i64>().ok());
+    Millis(built.unwrap_or(WRITTEN).max(WRITTEN).saturating_mul(1_000))
+}
+
+/// The latest moment this host has reason to believe in, apart from the system's clock (S-18).
+pub fn no_earlier(told: Option<Millis>) -> Millis {
+    told.map_or(built(), |told| told.max(built()))
+}
+
+impl Around {
+    fn now(&self) -> Millis {
+        Millis(self.clock.now().millis())
+    }
+
+    /// Keeps the control plane's clock. A store that does not answer now is told again with the next beat.
+    async fn keep_time(&self, told: Millis) {
+        if let Err(error) = self.store.off(move |store| store.set_control_time(told)).await {
+            tracing::warn!(%error, "control plane's time not kept");
+        }
+    }
+
+    async fn keep_token(&self, token: SessionToken) {
+        let bytes = codec::encode(&token);
+        if let Err(error) = self.store.off(move |store| store.set_note(SESSION_TOKEN, &bytes)).await {
+            tracing::warn!(%error, "session token not kept");
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

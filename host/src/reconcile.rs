@@ -1,0 +1,29 @@
+//! Holding the machine in its declared state: what may be admitted, what is to be done, and doing it. The pure steps
+//! (`admit`, `plan`, `hold`) know no disk; `apply` changes what they decided; `pass` is one run of the whole on a
+//! worker thread.
+
+mod actor;
+pub mod admit;
+mod agenda;
+mod apply;
+mod attempt;
+mod book;
+pub mod foresee;
+pub mod hold;
+pub mod intake;
+mod lane;
+pub mod leave;
+mod packages;
+pub mod pass;
+mod places;
+pub mod plan;
+mod queue;
+mod recover;
+mod release;
+mod survey;
+mod trigger;
+mod turn;
+mod units;
+
+pub use actor::{Reconcile, Setting};
+pub(crate) use turn::{by_hand, not_understood, nothing_to_hold, unreadable};

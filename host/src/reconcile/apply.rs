@@ -1,0 +1,484 @@
+//! Making the planned changes, in groups: everything is written beside and synced first, many at the same time; then it
+//! is put in place; then each directory is synced once; then everything is looked at again on a fresh walk; then all
+//! that is as declared is recorded in one transaction; and only then is any of it said. A kill between any two of these
+//! leaves intents by which the next pass knows what is ours.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+
+use tenure_actors::clock::Clock;
+use tenure_actors::database::DatabaseError;
+use tenure_protocol::declaration::Declaration;
+use tenure_protocol::event::{DRIFT_REPAIRED, NodeEvent};
+use tenure_protocol::id::Millis;
+use tenure_protocol::outcome::{Origin, Outcome};
+use tenure_protocol::refusal::chain;
+use tenure_protocol::resource::{Resource, ResourceKey, Spec};
+
+use super::attempt::{Attempt, place, sync};
+use super::book::{Book, Verdict};
+use super::lane::{Lane, lane};
+use super::plan::Change;
+use super::trigger::Triggers;
+use crate::ground::own::is_unit_file;
+use crate::resource::package::{Declared, Names};
+use crate::resource::{Prepared, Seen, Site, Trouble};
+use crate::store::{Intent, Record, State, Store};
+
+/// The most resources of one group, and of one transaction (H-09).
+pub(super) const GROUP: usize = 64;
+/// So many syncs at the same time; more gained nothing on the disks that were measured.
+const IN_FLIGHT: usize = 16;
+
+/// It was put in place, and when it was looked at again it was something else.
+const NOT_AS_WRITTEN: &str = "not_as_written";
+
+/// One resource whose turn has come.
+pub(super) struct Item<'a> {
+    pub(super) resource: &'a Resource,
+    pub(super) act: Act<'a>,
+}
+
+/// What is to be done with it.
+pub(super) enum Act<'a> {
+    /// It is as declared, and only the record is missing.
+    Record(Record),
+    /// It is to be changed.
+    Change { seen: Seen, change: Change, temporary: String },
+    /// It is a unit, and what is to be done is decided now. `due`: something was to be done when the pass began.
+    Unit { record: Option<&'a Record>, due: bool },
+}
+
+/// What makes changes, and stops making them when they could not be recorded.
+pub(super) struct Engine<'a> {
+    pub(super) site: Site<'a>,
+    pub(super) store: &'a Store,
+    pub(super) book: Book<'a>,
+    pub(super) clock: &'a dyn Clock,
+    pub(super) cancelled: &'a AtomicBool,
+    /// Why nothing more is changed.
+    pub(super) stopped: Option<String>,
+    /// Something was changed and could not be recorded: its intent must stay.
+    pub(super) unrecorded: bool,
+    /// What was begun at its place and has no record yet: its intents stay (H-09).
+    pub(super) unsettled: HashSet<String>,
+    /// Keys that something needs, and whether they are as declared.
+    pub(super) needed: HashMap<&'a ResourceKey, Option<bool>>,
+    /// What is declared of packages, and which of those we brought are no longer declared.
+    pub(super) packages: Declared<'a>,
+    pub(super) may_go: Names<'a>,
+    /// Packages that were found and are kept.
+    pub(super) kept: Names<'a>,
+    /// What units restart and reload on.
+    pub(super) triggers: Triggers,
+    /// Packages were changed: what comes after is looked at again.
+    pub(super) moved: bool,
+    /// Something was changed in this pass.
+    pub(super) touched: bool,
+    /// A file was changed from which the service manager reads its units.
+    pub(super) unit_files: bool,
+    /// What was taken and not yet done, and the keys of it.
+    taken: Vec<Item<'a>>,
+    pending: HashSet<&'a ResourceKey>,
+}
+
+impl<'a> Engine<'a> {
+    pub(super) fn new(
+        site: Site<'a>,
+        store: &'a Store,
+        book: Book<'a>,
+        clock: &'a dyn Clock,
+        cancelled: &'a AtomicBool,
+    ) -> Self {
+        Self {
+            site,
+            store,
+            book,
+            clock,
+            cancelled,
+            stopped: None,
+            unrecorded: false,
+            unsettled: HashSet::new(),
+            needed: HashMap::new(),
+            packages: Declared::new(),
+            may_go: Names::new(),
+            kept: Names::new(),
+            triggers: Triggers::default(),
+            moved: false,
+            touched: false,
+            unit_files: false,
+            taken: Vec::new(),
+            pending: HashSet::new(),
+        }
+    }
+
+    /// What is declared, and what of it has to be kept in mind.
+    pub(super) fn know(&mut self, declaration: &'a Declaration, records: &'a HashMap<String, Record>) {
+        let resources = || declaration.resources();
+        self.needed = resources().flat_map(|resource| &resource.needs).map(|need| (need, None)).collect();
+        self.triggers = Triggers::new(declaration, records);
+        let package = |resource: &'a Resource| match &resource.spec {
+            Spec::Package(spec) => Some((spec.name.as_str(), &spec.wanted)),
+            Spec::Directory(_) | Spec::File(_) | Spec::Unit(_) => None,
+        };
+        self.packages = resources().filter_map(package).collect();
+        let created = records.values().filter(|record| record.origin == Origin::Created);
+        let ours = created.filter_map(|record| record.key.strip_prefix("package:"));
+        self.may_go = ours.filter(|name| !self.packages.contains_key(name)).collect();
+    }
+
+    /// The time of day.
+    pub(super) fn now(&self) -> Millis {
+        Millis(self.clock.now().millis())
+    }
+
+    /// Writes what became of a declared resource.
+    pub(super) fn settle(&mut self, resource: &'a Resource, verdict: Verdict) {
+        if matches!(verdict.outcome, Outcome::Applied | Outcome::Removed) {
+            self.touched = true;
+            self.unit_files |= resource.key.path().is_some_and(is_unit_file);
+            self.triggers.changed(&resource.key.to_string());
+        }
+        if let Some(needed) = self.needed.get_mut(&resource.key) {
+            *needed = Some(verdict.outcome.is_as_declared());
+        }
+        self.book.write(&resource.key.to_string(), resource.module.as_str(), verdict);
+    }
+
+    /// Does what was taken before, where the next one needs it, follows it, or is worked on otherwise. `is_taken`: the
+    /// next one is taken too. Packages are done before anything else is, since it is looked at again after them.
+    pub(super) fn make_way(&mut self, resource: &Resource, is_taken: bool) {
+        let Some(last) = self.taken.last() else { return };
+        let (lane, next) = (lane(last.resource), lane(resource));
+        let mut before = resource.needs.iter().chain(resource.spec.follows());
+        let waits = before.any(|need| self.pending.contains(need));
+        let full = self.taken.len() >= lane.most();
+        if is_taken && (waits || lane != next || full) || lane == Lane::Packages && next != Lane::Packages {
+            self.flush();
+        }
+    }
+
+    /// Whether packages were changed since it was last asked.
+    pub(super) fn take_moved(&mut self) -> bool {
+        std::mem::take(&mut self.moved)
+    }
+
+    /// Takes one more, after [`Engine::make_way`].
+    pub(super) fn take(&mut self, item: Item<'a>) {
+        match self.blocked(item.resource) {
+            Some(verdict) if item.changes() => self.settle(item.resource, verdict),
+            Some(_) | None => {
+                self.pending.insert(&item.resource.key);
+                self.taken.push(item);
+            }
+        }
+    }
+
+    /// Only edges block, and only on what is not as declared (H-10).
+    pub(super) fn blocked(&self, resource: &Resource) -> Option<Verdict> {
+        let failed = |need: &&ResourceKey| self.needed.get(need).copied().flatten() != Some(true);
+        let need = resource.needs.iter().find(failed)?;
+        let reason = format!("it needs {need}, which is not as declared");
+        Some(Verdict::because(Outcome::Outstanding, "needs_failed", reason))
+    }
+
+    /// Why nothing is changed now, if nothing is.
+    pub(super) fn halted(&self) -> Option<Verdict> {
+        if let Some(why) = &self.stopped {
+            return Some(Verdict::because(Outcome::Outstanding, "store_unwritable", why.clone()));
+        }
+        let cancelled = self.cancelled.load(Ordering::Relaxed);
+        cancelled.then(|| {
+            Verdict::because(Outcome::Outstanding, "cancelled", "the pass was ended before its turn came")
+        })
+    }
+
+    /// Stops all further changes: they could not be recorded (O-05).
+    pub(super) fn stop(&mut self, error: &DatabaseError) {
+        let why = chain(error);
+        tracing::error!(error = %why, "the store takes no changes, so nothing more is changed");
+        self.stopped = Some(format!("nothing is changed while it could not be recorded: {why}"));
+    }
+
+    /// Notes what is about to be done, unless nothing will be.
+    pub(super) fn intend(&mut self, intents: Vec<Intent>) {
+        // What an earlier pass noted and nobody could record yet must not be forgotten over it.
+        if self.stopped.is_none()
+            && let Err(error) = self.store.intend(intents, &self.unsettled)
+        {
+            self.stop(&error);
+        }
+    }
+
+    /// Notes more of it.
+    pub(super) fn intend_also(&mut self, intents: Vec<Intent>) {
+        if self.stopped.is_none()
+            && let Err(error) = self.store.intend_also(intents)
+        {
+            self.stop(&error);
+        }
+    }
+
+    /// Does what was taken.
+    pub(super) fn flush(&mut self) {
+        let taken = std::mem::take(&mut self.taken);
+        self.pending.clear();
+        match taken.first().map(|item| lane(item.resource)) {
+            None => {}
+            Some(Lane::Packages) => self.flush_packages(&taken),
+            Some(Lane::Small) => self.flush_small(&taken),
+            Some(Lane::Large) => self.flush_large(&taken),
+            Some(Lane::Units) => self.flush_units(&taken),
+        }
+    }
+
+    fn flush_small(&mut self, taken: &[Item<'a>]) {
+        for group in taken.chunks(GROUP) {
+            if !self.leave_if_halted(group) {
+                let site = self.site.fresh();
+                let placed = group.iter().map(|item| place(item.prepare(&site))).collect();
+                self.finish(group, placed);
+            }
+        }
+    }
+
+    /// Files: a few threads write beside and sync, always some groups ahead, while this one puts group after group in
+    /// place. What was written ahead of a group that is not done any more is removed again.
+    fn flush_large(&mut self, taken: &[Item<'a>]) {
+        let site = self.site.fresh();
+        let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let (sender, receiver) = mpsc::channel();
+        let work = |sender: mpsc::Sender<_>| {
+            while let Some((at, item)) = claim(taken, &next).filter(|_| !stop.load(Ordering::Relaxed)) {
+                // Nobody waits for it any more: dropped, it is undone.
+                drop(sender.send((at, item.prepare(&site))));
+            }
+        };
+        let threads = if taken.iter().any(Item::changes) { taken.len().min(IN_FLIGHT) } else { 1 };
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                let sender = sender.clone();
+                scope.spawn(|| work(sender));
+            }
+            drop(sender);
+            let mut ready = Ready { receiver, early: HashMap::new() };
+            for (number, group) in taken.chunks(GROUP).enumerate() {
+                if self.leave_if_halted(group) {
+                    stop.store(true, Ordering::Relaxed);
+                    continue;
+                }
+                let first = number * GROUP;
+                let placed = (first..first + group.len()).map(|at| place(ready.wait(at))).collect();
+                self.finish(group, placed);
+            }
+        });
+    }
+
+    /// Says of a whole group that its turn did not come, if it does not.
+    pub(super) fn leave_if_halted(&mut self, group: &[Item<'a>]) -> bool {
+        let Some(halted) = self.halted() else { return false };
+        for item in group {
+            let verdict = if item.changes() { halted.clone() } else { Verdict::plain(Outcome::Unchanged) };
+            self.settle(item.resource, verdict);
+        }
+        true
+    }
+
+    /// Syncs what was put in place, looks at it again, records it, and says it.
+    pub(super) fn finish(&mut self, group: &[Item<'a>], attempts: Vec<Attempt>) {
+        let begun: Vec<bool> = attempts.iter().map(|attempt| attempt.begun).collect();
+        let unsynced = sync(attempts.iter().filter_map(|attempt| attempt.placed.as_ref().ok()?.as_ref()));
+        let again = self.site.fresh();
+        let look = |(item, attempt): (&Item<'_>, Attempt)| -> Result<_, Trouble> {
+            let note = match attempt.placed? {
+                Some(placed) => match unsynced.get(&placed.dir.inode()) {
+                    Some(why) => return Err(Trouble::failed("io_error", why.clone())),
+                    None => placed.note,
+                },
+                None => None,
+            };
+            Ok((item.verify(&again, self.now())?, note))
+        };
+        let made: Vec<_> = group.iter().zip(attempts).map(look).collect();
+        let mut altered = Vec::new();
+        for ((item, begun), made) in group.iter().zip(begun).zip(&made) {
+            let Err(trouble) = made else { continue };
+            match item.altered(&self.site, self.book.now).filter(|_| begun && trouble.code == NOT_AS_WRITTEN)
+            {
+                Some(record) => altered.push(record),
+                None if begun => drop(self.unsettled.insert(item.resource.key.to_string())),
+                None => {}
+            }
+        }
+        self.record(group, made, altered);
+    }
+
+    /// Records all that worked, in one transaction, and says it. `altered`: what was put in place and changed at once
+    /// by somebody else; it is ours no less.
+    pub(super) fn record(
+        &mut self,
+        group: &[Item<'a>],
+        made: Vec<Result<(Record, Option<String>), Trouble>>,
+        altered: Vec<Record>,
+    ) {
+        let records = made.iter().flatten().map(|(record, _)| record.clone()).chain(altered).collect();
+        let worked = group.iter().zip(&made).filter(|(_, made)| made.is_ok());
+        let drifts = worked.filter_map(|(item, _)| Some((item, item.drift()?)));
+        let events = drifts
+            .map(|(item, drift)| self.book.event(DRIFT_REPAIRED, &item.resource.key.to_string(), drift))
+            .collect::<Vec<_>>();
+        self.keep(records, events);
+        for (item, made) in group.iter().zip(made) {
+            let verdict = match (made, self.halted_by_store()) {
+                (Err(trouble), _) => trouble.into(),
+                (Ok(_), Some(verdict)) if item.changes() => verdict,
+                (Ok((_, note)), _) => item.verdict(note, self.site.sets_owner),
+            };
+            self.settle(item.resource, verdict);
+        }
+    }
+
+    /// Records, in one transaction with what is to be told of it.
+    pub(super) fn keep(&mut self, records: Vec<Record>, events: Vec<NodeEvent>) {
+        records.iter().for_each(|record| self.triggers.recorded(record));
+        match self.store.record(records, Vec::new(), events.clone()) {
+            Ok(()) => self.book.events.extend(events),
+            Err(error) => {
+                self.unrecorded = true;
+                self.stop(&error);
+            }
+        }
+    }
+
+    pub(super) fn halted_by_store(&self) -> Option<Verdict> {
+        self.stopped.as_ref().and(self.halted())
+    }
+}
+
+impl Item<'_> {
+    pub(super) const fn changes(&self) -> bool {
+        matches!(self.act, Act::Change { .. } | Act::Unit { due: true, .. })
+    }
+
+    fn drift(&self) -> Option<&str> {
+        match &self.act {
+            Act::Change { change, .. } => change.drift.as_deref(),
+            Act::Record(_) | Act::Unit { .. } => None,
+        }
+    }
+
+    pub(super) fn prepare(&self, site: &Site<'_>) -> Result<Option<Prepared>, Trouble> {
+        match &self.act {
+            Act::Record(_) | Act::Unit { .. } => Ok(None),
+            Act::Change { seen, temporary, .. } => {
+                site.prepare(&self.resource.spec, seen, temporary).map(Some)
+            }
+        }
+    }
+
+    /// Observes it again; only what matches earns a record.
+    pub(super) fn verify(&self, site: &Site<'_>, now: Millis) -> Result<Record, Trouble> {
+        let (seen_before, change) = match &self.act {
+            Act::Record(record) => return Ok(record.clone()),
+            Act::Unit { .. } => {
+                return Err(Trouble::failed("not_looked_at", "a unit is looked at otherwise"));
+            }
+            Act::Change { seen, change, .. } => (seen, change),
+        };
+        let spec = &self.resource.spec;
+        let seen = site.observe(spec, true)?;
+        let differs = site.differences(spec, &seen)?;
+        let applied = match (seen.state(), differs.is_empty()) {
+            (Some(state), true) => applied(spec, state, seen_before),
+            (_, false) | (None, _) => {
+                let reason = format!("it was changed, and looked at again {}", differs.join(", "));
+                return Err(Trouble::failed(NOT_AS_WRITTEN, reason));
+            }
+        };
+        Ok(self.record(change, applied, now))
+    }
+
+    /// The record of what was put in place and is not as it was written any more: it says what was written, so that the
+    /// next pass knows the thing for ours and the rest for drift.
+    fn altered(&self, site: &Site<'_>, now: Millis) -> Option<Record> {
+        let Act::Change { change, .. } = &self.act else { return None };
+        Some(self.record(change, site.written(&self.resource.spec)?, now))
+    }
+
+    fn record(&self, change: &Change, applied: State, now: Millis) -> Record {
+        Record {
+            key: self.resource.key.to_string(),
+            module: self.resource.module.as_str().to_owned(),
+            origin: change.origin,
+            earlier: change.earlier.clone(),
+            applied,
+            recorded_at: now,
+        }
+    }
+
+    fn verdict(&self, note: Option<String>, sets_owner: bool) -> Verdict {
+        let Act::Change { change, .. } = &self.act else { return Verdict::plain(Outcome::Unchanged) };
+        let gone = self.resource.spec.is_absent();
+        let outcome = if gone { Outcome::Removed } else { Outcome::Applied };
+        let unowned = (!sets_owner && !gone && self.resource.key.path().is_some())
+            .then(|| "owner and group are not set in a sandbox".to_owned());
+        let drift = change.drift.as_ref().map(|drift| format!("repaired: {drift}"));
+        let code = if drift.is_some() {
+            Some("drift")
+        } else if note.is_some() {
+            Some("other_names")
+        } else {
+            unowned.is_some().then_some("sandbox")
+        };
+        let reason: Vec<String> = [drift, note, unowned].into_iter().flatten().collect();
+        Verdict { outcome, code, reason: (!reason.is_empty()).then(|| reason.join("; ")) }
+    }
+}
+
+/// What is written once keeps in its record what *we* wrote, not what the machine made of it since: only the former may
+/// ever be removed.
+fn applied(spec: &Spec, state: State, before: &Seen) -> State {
+    let create_once = match spec {
+        Spec::File(file) => file.present.as_ref().filter(|present| present.create_once),
+        Spec::Package(_) | Spec::Directory(_) | Spec::Unit(_) => None,
+    };
+    match (create_once, state, before) {
+        (
+            Some(present),
+            State::File { mode, uid, gid, .. } | State::Unread { mode, uid, gid, .. },
+            Seen::File { .. },
+        ) => {
+            let (size, sha256) = (present.content.size, present.content.sha256);
+            State::File { mode, uid, gid, size, sha256 }
+        }
+        (_, state, _) => state,
+    }
+}
+
+/// What the writing threads have ready, handed out in order.
+struct Ready {
+    receiver: mpsc::Receiver<(usize, Result<Option<Prepared>, Trouble>)>,
+    early: HashMap<usize, Result<Option<Prepared>, Trouble>>,
+}
+
+impl Ready {
+    fn wait(&mut self, at: usize) -> Result<Option<Prepared>, Trouble> {
+        loop {
+            if let Some(ready) = self.early.remove(&at) {
+                return ready;
+            }
+            match self.receiver.recv() {
+                Ok((at, ready)) => drop(self.early.insert(at, ready)),
+                Err(_) => {
+                    return Err(Trouble::failed("not_written", "the thread that was to write it ended"));
+                }
+            }
+        }
+    }
+}
+
+fn claim<'g, T>(items: &'g [T], next: &AtomicUsize) -> Option<(usize, &'g T)> {
+    let at = next.fetch_add(1, Ordering::Relaxed);
+    items.get(at).map(|item| (at, item))
+}

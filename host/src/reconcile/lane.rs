@@ -1,0 +1,43 @@
+//! Which resources are worked on together, and how many. Pure.
+
+use tenure_protocol::resource::{Resource, Spec};
+
+use super::apply::GROUP;
+
+/// So many files are handed to the writing threads together: enough that they seldom wait for a group to be recorded,
+/// few enough that the directories they keep open fit a service of 1024 descriptors.
+const AT_ONCE: usize = 4 * GROUP;
+
+/// What is worked on together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lane {
+    /// One transaction.
+    Packages,
+    /// One by one, in order: directories and removals.
+    Small,
+    /// Written beside by many threads.
+    Large,
+    /// Acted on one by one, and looked at together.
+    Units,
+}
+
+impl Lane {
+    /// The most that is taken together.
+    pub(super) const fn most(self) -> usize {
+        match self {
+            Self::Large => AT_ONCE,
+            Self::Small | Self::Units => GROUP,
+            Self::Packages => usize::MAX,
+        }
+    }
+}
+
+/// Where a resource is worked on.
+pub(super) const fn lane(resource: &Resource) -> Lane {
+    match &resource.spec {
+        Spec::Package(_) => Lane::Packages,
+        Spec::File(spec) if spec.present.is_some() => Lane::Large,
+        Spec::File(_) | Spec::Directory(_) => Lane::Small,
+        Spec::Unit(_) => Lane::Units,
+    }
+}

@@ -1,0 +1,122 @@
+//! Looking at everything that is declared, before anything is changed. Nothing depends on the order, so it is done on
+//! a few threads where there is much of it.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tenure_protocol::declaration::{Declaration, Entry, Header};
+use tenure_protocol::resource::{Resource, ResourceKind};
+
+use super::hold;
+use super::places::Places;
+use super::plan::{Sight, needs_reading};
+use crate::resource::{Seen, Site, Trouble};
+use crate::store::{Record, State};
+
+/// Below this many, starting a thread costs more than it saves.
+const WORTH_A_THREAD: usize = 512;
+const MOST_THREADS: usize = 4;
+
+/// One sight an entry, in the declaration's order; none for an entry that is not understood.
+pub(super) fn survey(
+    site: &Site<'_>,
+    declaration: &Declaration,
+    records: &HashMap<String, Record>,
+    places: &Places<'_>,
+    looked: &(dyn Fn(usize) + Sync),
+) -> Vec<Option<Result<Sight, Trouble>>> {
+    let resources: Vec<Option<&Resource>> = declaration
+        .entries
+        .iter()
+        .map(|entry| match entry {
+            Entry::Known(resource) => Some(resource),
+            Entry::Unsupported(_) => None,
+        })
+        .collect();
+    let mut sights = look(site, Some(&declaration.header), &resources, records, looked);
+    places.refuse_second(&mut sights);
+    sights
+}
+
+/// One sight a resource, in their order. Without `header` nothing of it is held.
+pub(super) fn look(
+    site: &Site<'_>,
+    header: Option<&Header>,
+    resources: &[Option<&Resource>],
+    records: &HashMap<String, Record>,
+    looked: &(dyn Fn(usize) + Sync),
+) -> Vec<Option<Result<Sight, Trouble>>> {
+    let unit = |resource: &&Resource| resource.key.kind() == ResourceKind::Unit;
+    let units: Vec<&str> = resources.iter().flatten().copied().filter(unit).map(|r| r.key.name()).collect();
+    if !units.is_empty() {
+        site.tools.look_at_units(&units);
+    }
+    let count = AtomicUsize::new(0);
+    let look = |resource: &Option<&Resource>| {
+        looked(count.fetch_add(1, Ordering::Relaxed));
+        resource.map(|resource| one(site, header, resource, records))
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
+    if threads == 1 || resources.len() < WORTH_A_THREAD {
+        return resources.iter().map(look).collect();
+    }
+    let share = resources.len().div_ceil(threads);
+    std::thread::scope(|scope| {
+        let parts: Vec<_> = resources
+            .chunks(share)
+            .map(|part| (part.len(), scope.spawn(|| part.iter().map(look).collect::<Vec<_>>())))
+            .collect();
+        // A thread that panicked leaves its part unseen: those resources fail by name, nobody else's do.
+        let sights = parts.into_iter().flat_map(|(len, part)| seen(len, part.join()));
+        sights.collect()
+    })
+}
+
+fn one(
+    site: &Site<'_>,
+    header: Option<&Header>,
+    resource: &Resource,
+    records: &HashMap<String, Record>,
+) -> Result<Sight, Trouble> {
+    let is_ours = records.contains_key(&resource.key.to_string());
+    // What will be kept as found, whatever it is, is not read.
+    let held = !is_ours && header.is_some_and(|header| hold::keeps_found(header, &resource.module));
+    let deep = !held && needs_reading(&resource.spec, is_ours);
+    let seen = observe(site, resource, records.get(&resource.key.to_string()), deep)?;
+    let differs = site.differences(&resource.spec, &seen);
+    Ok(Sight { seen, differs })
+}
+
+/// What a thread saw of a part of `len`: as many, also where it panicked, so that nobody's sight becomes another's.
+fn seen<T, E>(len: usize, part: Result<Vec<Option<T>>, E>) -> Vec<Option<T>> {
+    part.unwrap_or_else(|_| std::iter::repeat_with(|| None).take(len).collect())
+}
+
+/// What is there, with what our record knows of it and nobody else does.
+pub(super) fn observe(
+    site: &Site<'_>,
+    resource: &Resource,
+    record: Option<&Record>,
+    deep: bool,
+) -> Result<Seen, Trouble> {
+    let mut seen = site.observe(&resource.spec, deep)?;
+    if let (Seen::Unit(shown), Some(State::Unit { running: Some(true), .. })) =
+        (&mut seen, record.map(|record| &record.applied))
+    {
+        shown.has_run();
+    }
+    Ok(seen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::seen;
+
+    #[test]
+    fn a_thread_that_panicked_leaves_its_part_unseen_and_every_other_sight_in_its_place() {
+        let broke: Result<Vec<Option<u8>>, ()> = Err(());
+        let parts = [(2, Ok(vec![Some(1), None])), (3, broke), (1, Ok(vec![Some(6)]))];
+        let sights: Vec<_> = parts.into_iter().flat_map(|(len, part)| seen(len, part)).collect();
+        assert_eq!(sights, [Some(1), None, None, None, None, Some(6)]);
+    }
+}

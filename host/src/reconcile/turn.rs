@@ -1,0 +1,267 @@
+//! One turn of the loop, on its worker thread: what is stored is read, one pass is run, and what changed is said in
+//! the log. With no identity there is nothing to hold, except by hand.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use tenure_actors::database::DatabaseError;
+use tenure_actors::watchdog::Progress;
+use tenure_actors::work::Panicked;
+use tenure_protocol::declaration::{Declaration, DeclarationError, Header};
+use tenure_protocol::event;
+use tenure_protocol::outcome::Outcome;
+use tenure_protocol::refusal::{Refusal, chain};
+use tenure_protocol::report::{Summary, Trigger};
+use tracing::field::display;
+
+use super::actor::Setting;
+use super::intake;
+use super::pass::{self, PassDone, PassInput, Rejected};
+use crate::identity::StoredIdentity;
+use crate::outbox::Report;
+use crate::program::{self, ProgramError, Programs, Ran};
+
+/// What a turn came to.
+#[derive(Debug)]
+pub(super) enum Turn {
+    /// There is nothing to hold here.
+    Idle,
+    /// A pass was run.
+    Done {
+        /// As it is reported.
+        report: Box<Report>,
+        /// Why the store could not be read or written, if it could not.
+        store_trouble: Option<Refusal>,
+    },
+}
+
+/// A group of changes with its synchronising is far below this, and a tool may take long; a thread that hangs in a dead
+/// file system is what this is for (H-15).
+const STEP: Duration = Duration::from_secs(15 * 60);
+/// The watchdog needs no word for each of ten thousand files.
+const SAY_EVERY: usize = 64;
+
+/// However a pass ends, also in a panic, the watchdog waits for it no longer.
+struct Idle(Progress);
+
+impl Drop for Idle {
+    fn drop(&mut self) {
+        self.0.idle();
+    }
+}
+
+pub(super) fn run(
+    setting: &Setting,
+    trigger: Trigger,
+    refused: Option<Rejected>,
+    cancelled: &AtomicBool,
+) -> Result<Turn, Refusal> {
+    // A pass of an earlier life of the loop may still be at its last group; two never overlap.
+    let alone = setting.store.passing();
+    let _alone = alone.lock().unwrap_or_else(PoisonError::into_inner);
+    let _idle = Idle(setting.progress.clone());
+    setting.progress.step("reconcile", STEP);
+    let store = &setting.store;
+    let stored = store.declaration().map_err(unreadable)?;
+    let identity = store.identity::<StoredIdentity>().map_err(unreadable)?;
+    if identity.is_none() && (trigger != Trigger::Asked || stored.is_none()) {
+        return Ok(Turn::Idle);
+    }
+    let declaration = stored
+        .map(|stored| Declaration::parse(&stored.bytes))
+        .transpose()
+        .map_err(not_understood)?
+        .map(Arc::new);
+    // One that was applied by hand, or is of an earlier life: under another identity it would drop what is ours.
+    let (declaration, refused) = match (declaration, &identity) {
+        (Some(declaration), Some(identity)) if !identity.is_meant_by(&declaration.header) => {
+            let why = not_ours(&declaration.header, identity);
+            (None, refused.or(Some(Rejected { revision: None, why })))
+        }
+        (declaration, _) => (declaration, refused),
+    };
+    let progress = |at: pass::Progress<'_>| {
+        if at.done.is_multiple_of(SAY_EVERY) {
+            setting.progress.step(format!("reconcile ({} of {})", at.done, at.total), STEP);
+        }
+    };
+    let announced = program::of(&setting.ground).map(|programs| Announced { programs, setting });
+    let done = pass::run(&PassInput {
+        ground: &setting.ground,
+        programs: announced.as_ref().map(|announced| -> &dyn Programs { announced }),
+        store,
+        clock: setting.clock.as_ref(),
+        declaration: declaration.clone(),
+        trigger,
+        refused,
+        looked: &|looked| {
+            if looked.is_multiple_of(SAY_EVERY) {
+                setting.progress.step(format!("look ({looked} of it)"), STEP);
+            }
+        },
+        progress: &progress,
+        cancelled,
+    });
+    if let Some(declaration) = &declaration
+        && let Err(error) = intake::tidy(store, declaration)
+    {
+        tracing::debug!(%error, "content that nothing needs was not dropped");
+    }
+    say(&done);
+    let PassDone { summary, outcomes, changed, forgotten, store_trouble, .. } = done;
+    let all = store_trouble.is_some().then_some(outcomes);
+    let report = Box::new(Report { summary, changed, forgotten, all });
+    Ok(Turn::Done { report, store_trouble })
+}
+
+/// Programs whose time is told to the watchdog before they begin: a transaction of packages may take longer than any
+/// other step (H-15).
+struct Announced<'a> {
+    programs: &'a dyn Programs,
+    setting: &'a Setting,
+}
+
+impl Announced<'_> {
+    fn during<T>(&self, program: &str, within: Duration, run: impl FnOnce(&dyn Programs) -> T) -> T {
+        let Setting { progress, .. } = self.setting;
+        progress.step(format!("reconcile: {program}"), within.saturating_add(STEP));
+        let ran = run(self.programs);
+        progress.step("reconcile", STEP);
+        ran
+    }
+}
+
+impl Programs for Announced<'_> {
+    fn run(&self, program: &str, arguments: &[&str], within: Duration) -> Result<Ran, ProgramError> {
+        self.during(program, within, |programs| programs.run(program, arguments, within))
+    }
+
+    fn attend(
+        &self,
+        program: &str,
+        arguments: &[&str],
+        within: Duration,
+        stop: &AtomicBool,
+    ) -> Result<Ran, ProgramError> {
+        self.during(program, within, |programs| programs.attend(program, arguments, within, stop))
+    }
+
+    fn rest(&self, time: Duration) {
+        self.programs.rest(time);
+    }
+}
+
+/// One pass over what is stored, for a command that has taken the store's lock; with the store's own trouble, if any.
+pub(crate) fn by_hand(setting: &Setting) -> Result<(Summary, Option<Refusal>), Refusal> {
+    match run(setting, Trigger::Asked, None, &AtomicBool::new(false))? {
+        Turn::Idle => Err(nothing_to_hold()),
+        Turn::Done { report, store_trouble } => Ok((report.summary, store_trouble)),
+    }
+}
+
+/// One line per change of state; a quiet pass is quiet (H-10).
+fn say(done: &PassDone) {
+    for event in &done.events {
+        let key = event.key.as_deref().map(display);
+        match event.kind.as_str() {
+            event::DRIFT_REPAIRED => tracing::info!(key, what = event.text, "drift repaired"),
+            event::FAILURE_BEGAN => tracing::warn!(key, why = event.text, "failure began"),
+            event::FAILURE_ENDED => tracing::info!(key, "failure ended"),
+            event::REMOVED => tracing::info!(key, "removed"),
+            event::RELEASED => tracing::info!(key, why = event.text, "released"),
+            kind => tracing::info!(%kind, key, what = event.text, "event"),
+        }
+    }
+    if let Some(trouble) = &done.store_trouble {
+        tracing::error!(code = %trouble.code, why = trouble.happened, "store in trouble");
+    }
+    let summary = &done.summary;
+    // What was applied in the pass before and is as declared in this one is no news.
+    let moved = !done.events.is_empty() || done.changed.iter().any(|line| line.outcome != Outcome::Unchanged);
+    match summary.trigger {
+        Trigger::Start | Trigger::Declaration | Trigger::Asked => reconciled(summary),
+        Trigger::Timer | Trigger::Reconnect if moved => reconciled(summary),
+        Trigger::Timer | Trigger::Reconnect => {
+            tracing::debug!(trigger = %summary.trigger.as_str(), took = %took(summary), "reconciled, nothing new");
+        }
+    }
+}
+
+fn reconciled(summary: &Summary) {
+    let count = |outcome| Some(summary.counts.get(outcome)).filter(|count| *count > 0);
+    tracing::info!(
+        trigger = %summary.trigger.as_str(),
+        revision = summary.revision.map(display),
+        unchanged = count(Outcome::Unchanged),
+        applied = count(Outcome::Applied),
+        removed = count(Outcome::Removed),
+        released = count(Outcome::Released),
+        held = count(Outcome::Held),
+        refused = count(Outcome::Refused),
+        failed = count(Outcome::Failed),
+        outstanding = count(Outcome::Outstanding),
+        unknown = count(Outcome::Unknown),
+        took = %took(summary),
+        "reconciled"
+    );
+}
+
+fn took(summary: &Summary) -> String {
+    format!("{}ms", summary.took_ms)
+}
+
+/// The store did not answer.
+pub(crate) fn unreadable(error: DatabaseError) -> Refusal {
+    Refusal::new(
+        "store_unreadable",
+        format!("the host's store does not answer: {}", chain(&error)),
+        "the host does not know what it was told and owns, so it changes nothing",
+        "look at the disk below /var/lib/tenure-host; the host tries again by itself",
+    )
+}
+
+pub(crate) fn not_understood(error: DeclarationError) -> Refusal {
+    Refusal::new(
+        "declaration_unreadable",
+        format!("the stored declaration cannot be read: {}", chain(&error)),
+        "a newer host may have stored it; nothing is changed, and nothing counts as left out of it",
+        "declare again with `tenure declare`, or install the newer tenure-host again",
+    )
+}
+
+fn not_ours(header: &Header, identity: &StoredIdentity) -> Refusal {
+    Refusal::new(
+        "declaration_not_ours",
+        format!(
+            "the stored declaration is for node {} generation {} of control plane {}, and this machine is node {} \
+             generation {} of {}",
+            header.node,
+            header.generation,
+            header.control_plane_id,
+            identity.node,
+            identity.generation,
+            identity.control_plane_id
+        ),
+        "it was applied by hand or is of an earlier life; nothing of it is done, and what the host owns stays as it is",
+        "declare for this machine with `tenure declare`; its next declaration replaces the stored one",
+    )
+}
+
+pub(crate) fn nothing_to_hold() -> Refusal {
+    Refusal::new(
+        "nothing_declared",
+        "nothing is declared for this machine",
+        "the host holds no declaration, and the machine belongs to no control plane",
+        "enrol it with `tenure-host enrol --token-file FILE`, or name a bundle: `tenure-host apply BUNDLE`",
+    )
+}
+
+pub(super) fn broke_off(panicked: &Panicked) -> Refusal {
+    Refusal::new(
+        "pass_broke_off",
+        format!("the pass broke off: {panicked}"),
+        "this is a fault of the host; what was changed before is recorded or planned again",
+        "report it with the journal of tenure-host; the host tries again by itself",
+    )
+}

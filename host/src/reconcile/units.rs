@@ -1,0 +1,360 @@
+//! The units of a pass: each is decided when its turn has come, since whether it is to be restarted depends on what was
+//! changed before it; they are looked at together. What a unit does after it was told to is what became of it: one that
+//! does not stay up has failed.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use tenure_protocol::event::DRIFT_REPAIRED;
+use tenure_protocol::id::Millis;
+use tenure_protocol::outcome::{Origin, Outcome};
+use tenure_protocol::resource::{Resource, ResourceKey, Spec, UnitSpec};
+
+use super::apply::{Act as Doing, Engine, Item};
+use super::book::Verdict;
+use super::plan::drift;
+use super::survey;
+use crate::resource::unit::{Act, Active, Shown, acts};
+use crate::resource::{Seen, Site, Trouble};
+use crate::store::{Record, State};
+
+/// How long what was started is given to fall over again.
+const SETTLE: Duration = Duration::from_millis(1_500);
+/// How often what is still on its way up is looked at again, and how many times.
+const AGAIN: Duration = Duration::from_secs(1);
+const MOST_LOOKS: usize = 30;
+
+/// One unit, with what is done with it.
+struct Turn<'a> {
+    resource: &'a Resource,
+    spec: &'a UnitSpec,
+    record: Option<&'a Record>,
+    before: Seen,
+    acts: Vec<Act>,
+    /// What was changed that it restarts or reloads on.
+    fired: Option<&'a ResourceKey>,
+    /// What somebody else changed since we left it.
+    drift: Option<String>,
+    said: Result<(), Trouble>,
+}
+
+impl<'a> Engine<'a> {
+    pub(super) fn flush_units(&mut self, taken: &[Item<'a>]) {
+        if self.leave_if_halted(taken) {
+            return;
+        }
+        self.look_at_units(taken);
+        let mut turns = Vec::with_capacity(taken.len());
+        for item in taken {
+            match self.unit_turn(item) {
+                Ok(mut turn) => {
+                    turn.act(&self.site);
+                    turns.push(turn);
+                }
+                Err(verdict) => self.settle(item.resource, verdict),
+            }
+        }
+        let (first, last) = watch(&self.site, &turns);
+        let ended: Vec<Ended<'a>> = turns.into_iter().map(|turn| self.end(turn, &first, &last)).collect();
+        self.keep_units(ended);
+    }
+
+    /// Looks again where something was changed since the pass began, after the service manager has read what it has to.
+    fn look_at_units(&mut self, taken: &[Item<'a>]) {
+        let names: Vec<&str> = taken.iter().map(|item| item.resource.key.name()).collect();
+        if self.unit_files {
+            self.reload_units();
+        }
+        if self.touched {
+            self.site.tools.look_at_units(&names);
+        }
+        let stale = |item: &Item<'_>| match self.site.observe(&item.resource.spec, false) {
+            Ok(Seen::Unit(shown)) => shown.needs_reload,
+            Ok(_) | Err(_) => false,
+        };
+        if taken.iter().any(stale) {
+            self.unit_files = true;
+            self.reload_units();
+            self.site.tools.look_at_units(&names);
+        }
+    }
+
+    /// Has the service manager read its unit files anew, where one was changed.
+    pub(super) fn reload_units(&mut self) {
+        if std::mem::take(&mut self.unit_files)
+            && let Err(trouble) = self.site.tools.daemon_reload()
+            && trouble.code == "unit_failed"
+        {
+            tracing::warn!(why = trouble.reason, "the service manager has not read its unit files anew");
+        }
+    }
+
+    fn unit_turn(&self, item: &Item<'a>) -> Result<Turn<'a>, Verdict> {
+        let (Spec::Unit(spec), Doing::Unit { record, .. }) = (&item.resource.spec, &item.act) else {
+            return Err(Trouble::failed("not_looked_at", "this is no unit").into());
+        };
+        let before = survey::observe(&self.site, item.resource, *record, false).map_err(Verdict::from)?;
+        let differs = self.site.differences(&item.resource.spec, &before).map_err(Verdict::from)?;
+        let Seen::Unit(shown) = &before else {
+            return Err(Trouble::failed("not_looked_at", "this is no unit").into());
+        };
+        let (fired, key) = self.triggers.fired(spec, *record, self.began(shown));
+        let acts = acts(spec, shown, fired);
+        if !acts.is_empty()
+            && let Some(verdict) = self.blocked(item.resource).or_else(|| self.halted())
+        {
+            return Err(verdict);
+        }
+        let fired = key.filter(|_| acts.iter().any(|act| matches!(act, Act::Restart | Act::Reload)));
+        let drifted = record.filter(|_| !differs.is_empty()).and_then(|r| drift(&r.applied, &before));
+        Ok(Turn {
+            resource: item.resource,
+            spec,
+            record: *record,
+            before,
+            acts,
+            fired,
+            drift: drifted,
+            said: Ok(()),
+        })
+    }
+
+    /// When it last began to run, on the clock of the records.
+    fn began(&self, shown: &Shown) -> Option<Millis> {
+        let age = self.site.tools.age(shown.began).filter(|_| shown.began > 0)?;
+        Some(Millis(self.clock.now().minus(age).millis()))
+    }
+
+    fn end(&self, turn: Turn<'a>, first: &Looks, last: &Looks) -> Ended<'a> {
+        if turn.acts.is_empty() {
+            let record = self.unit_record(&turn, &turn.before, true);
+            return Ended {
+                resource: turn.resource,
+                record,
+                verdict: Verdict::plain(Outcome::Unchanged),
+                drift: None,
+            };
+        }
+        let name = turn.spec.name.as_str();
+        let never = || Err(Trouble::unknown("could_not_look", "it was not looked at again"));
+        let last = last.get(name).cloned().unwrap_or_else(never);
+        let worked = last.and_then(|mut last| {
+            turn.credit(&mut last);
+            turn.worked(&self.site, first.get(name), &last).map(|()| last)
+        });
+        match worked {
+            Ok(last) => {
+                let record = self.unit_record(&turn, &last, true);
+                let verdict = turn.verdict();
+                Ended { resource: turn.resource, record, verdict, drift: turn.drift }
+            }
+            Err(trouble) => {
+                // What we did with it is ours to take back, also where it did not help.
+                let seen = self.site.observe(&turn.resource.spec, false).ok();
+                let record = seen
+                    .filter(|_| turn.record.is_none() && turn.changes_state())
+                    .and_then(|seen| self.unit_record(&turn, &seen, false));
+                Ended { resource: turn.resource, record, verdict: trouble.into(), drift: None }
+            }
+        }
+    }
+
+    /// The record of a unit; none where it says that already. `began`: it runs with all that it restarts on.
+    fn unit_record(&self, turn: &Turn<'a>, seen: &Seen, began: bool) -> Option<Record> {
+        let Seen::Unit(shown) = seen else { return None };
+        let spec = turn.spec;
+        let applied = State::Unit {
+            enabled: spec.enabled.map(|_| shown.is_enabled()),
+            running: spec.running.map(|_| shown.is_up()),
+            on: if began { self.triggers.on(spec) } else { Default::default() },
+        };
+        let module = turn.resource.module.as_str();
+        match turn.record {
+            Some(record) if record.applied == applied && record.module == module && turn.acts.is_empty() => {
+                None
+            }
+            Some(record) => {
+                Some(Record { module: module.to_owned(), applied, recorded_at: self.now(), ..record.clone() })
+            }
+            None => Some(Record {
+                key: turn.resource.key.to_string(),
+                module: module.to_owned(),
+                origin: if turn.changes_state() { Origin::Changed } else { Origin::AlreadyThere },
+                earlier: turn.before.state()?,
+                applied,
+                recorded_at: self.now(),
+            }),
+        }
+    }
+
+    fn keep_units(&mut self, ended: Vec<Ended<'a>>) {
+        let records = ended.iter().filter_map(|ended| ended.record.clone()).collect();
+        let event = |ended: &Ended<'a>| {
+            let drift = ended.drift.as_ref()?;
+            Some(self.book.event(DRIFT_REPAIRED, &ended.resource.key.to_string(), drift))
+        };
+        let events = ended.iter().filter_map(event).collect();
+        self.keep(records, events);
+        for Ended { resource, verdict, .. } in ended {
+            let verdict = match self.halted_by_store() {
+                Some(halted) if verdict.outcome == Outcome::Applied => halted,
+                Some(_) | None => verdict,
+            };
+            self.settle(resource, verdict);
+        }
+    }
+}
+
+/// What became of one.
+struct Ended<'a> {
+    resource: &'a Resource,
+    record: Option<Record>,
+    verdict: Verdict,
+    drift: Option<String>,
+}
+
+impl Turn<'_> {
+    fn act(&mut self, site: &Site<'_>) {
+        let name = self.spec.name.as_str();
+        self.said = self.acts.iter().try_for_each(|act| site.tools.act(*act, name));
+    }
+
+    fn does(&self, wanted: &[Act]) -> bool {
+        self.acts.iter().any(|act| wanted.contains(act))
+    }
+
+    /// Whether it was brought to another state, not only restarted.
+    fn changes_state(&self) -> bool {
+        self.does(&[Act::Enable, Act::Disable, Act::Start, Act::Stop])
+    }
+
+    /// One that does its work and ends is forgotten by systemd: that it did so is what the act itself has said, which
+    /// waits for it.
+    fn credit(&self, last: &mut Seen) {
+        if let (Seen::Unit(shown), Ok(())) = (last, &self.said)
+            && self.does(&[Act::Start, Act::Restart])
+        {
+            shown.has_run();
+        }
+    }
+
+    fn begins(&self) -> bool {
+        self.does(&[Act::Start, Act::Restart, Act::Reload])
+    }
+
+    /// Whether all that was to be done is there to be seen.
+    fn worked(
+        &self,
+        site: &Site<'_>,
+        first: Option<&Result<Seen, Trouble>>,
+        last: &Seen,
+    ) -> Result<(), Trouble> {
+        let (Seen::Unit(before), Seen::Unit(shown)) = (&self.before, last) else {
+            return Err(Trouble::unknown("could_not_look", "it was not looked at again"));
+        };
+        if self.begins() {
+            self.stays_up(shown, first)?;
+        }
+        let unsaid = |reason: String| match &self.said {
+            Err(said) => said.clone(),
+            Ok(()) => Trouble::failed("not_as_written", reason),
+        };
+        if self.does(&[Act::Restart]) && shown.began == before.began && !shown.passes {
+            return Err(unsaid("it was restarted, and looked at again it runs on as before".to_owned()));
+        }
+        let differs = site.differences(&self.resource.spec, last)?;
+        if !differs.is_empty() {
+            let word = &shown.unit_file;
+            let reason = format!(
+                "it was changed, and looked at again {} (systemd calls it {word})",
+                differs.join(", ")
+            );
+            return Err(unsaid(reason));
+        }
+        // Whether it has read its configuration anew nobody can see.
+        if self.does(&[Act::Reload]) { self.said.clone() } else { Ok(()) }
+    }
+
+    /// It runs, as the same run, since it was first looked at.
+    fn stays_up(&self, shown: &Shown, first: Option<&Result<Seen, Trouble>>) -> Result<(), Trouble> {
+        let name = &self.spec.name;
+        let died = |how: String| {
+            let said = self.said.as_ref().err().map(|said| format!("; {}", said.reason)).unwrap_or_default();
+            let reason = format!("{how}{said}; `journalctl -u {name}` on the machine says why");
+            Err(Trouble::failed("unit_died", reason))
+        };
+        if shown.active == Active::Starting {
+            return died(format!(
+                "it was still on its way up after {MOST_LOOKS} s (result: {})",
+                shown.result
+            ));
+        }
+        if shown.active == Active::Failed || !shown.is_up() && shown.result != "success" {
+            return died(format!("it was started and ended with {}", shown.result));
+        }
+        if !shown.is_up() {
+            return match &self.said {
+                Err(said) => Err(said.clone()),
+                Ok(()) => died("it was started and does not run".to_owned()),
+            };
+        }
+        match first {
+            Some(Ok(Seen::Unit(first)))
+                if !shown.passes
+                    && first.is_up()
+                    && (first.began != shown.began || shown.restarts > first.restarts) =>
+            {
+                died("it was started, ended, and was started anew by itself".to_owned())
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn verdict(&self) -> Verdict {
+        let drift = self.drift.as_ref().map(|drift| format!("repaired: {drift}"));
+        let word = if self.does(&[Act::Restart]) { "restarted" } else { "reloaded" };
+        let fired = self.fired.map(|key| format!("{word}, since {key} was changed"));
+        let code = if drift.is_some() { Some("drift") } else { fired.is_some().then_some(word) };
+        let reason: Vec<String> = [drift, fired].into_iter().flatten().collect();
+        Verdict { outcome: Outcome::Applied, code, reason: (!reason.is_empty()).then(|| reason.join("; ")) }
+    }
+}
+
+type Looks = HashMap<String, Result<Seen, Trouble>>;
+
+/// Looks at what was acted on, twice where something was started: first at once, then when it had time to fall over.
+/// What is on its way up is waited for.
+fn watch(site: &Site<'_>, turns: &[Turn<'_>]) -> (Looks, Looks) {
+    let acted: Vec<&Turn<'_>> = turns.iter().filter(|turn| !turn.acts.is_empty()).collect();
+    let mut last = looks(site, &acted);
+    let begun: Vec<&Turn<'_>> = acted.into_iter().filter(|turn| turn.begins()).collect();
+    if begun.is_empty() {
+        return (Looks::new(), last);
+    }
+    for _ in 0..MOST_LOOKS {
+        let rising = |turn: &&&Turn<'_>| match last.get(turn.spec.name.as_str()) {
+            Some(Ok(Seen::Unit(shown))) => shown.active == Active::Starting,
+            Some(_) | None => false,
+        };
+        let rising: Vec<&Turn<'_>> = begun.iter().filter(rising).copied().collect();
+        if rising.is_empty() {
+            break;
+        }
+        site.tools.rest(AGAIN);
+        last.extend(looks(site, &rising));
+    }
+    let first = last.clone();
+    site.tools.rest(SETTLE);
+    last.extend(looks(site, &begun));
+    (first, last)
+}
+
+fn looks(site: &Site<'_>, turns: &[&Turn<'_>]) -> Looks {
+    let names: Vec<&str> = turns.iter().map(|turn| turn.spec.name.as_str()).collect();
+    if !names.is_empty() {
+        site.tools.look_at_units(&names);
+    }
+    let look =
+        |turn: &&Turn<'_>| (turn.spec.name.as_str().to_owned(), site.observe(&turn.resource.spec, false));
+    turns.iter().map(look).collect()
+}

@@ -1,0 +1,210 @@
+//! Regular files: written beside, whole, and renamed. A link, a pipe or a device at the path is refused and not touched.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+use tenure_protocol::id::Digest;
+use tenure_protocol::resource::{FilePresent, FileSpec};
+
+use super::trouble::{changing, copying, writing};
+use super::{Adapter, ContentsError, Prepared, Seen, Site, Step, Trouble};
+use crate::walk::Dir;
+use crate::walk::change::{ChangeError, Fresh, Owner};
+use crate::walk::read::{ReadError, Stat, read_all};
+
+/// The adapter of files.
+#[expect(missing_debug_implementations, reason = "the site holds a trait object")]
+pub struct FileAdapter<'a>(pub &'a Site<'a>);
+
+impl Adapter for FileAdapter<'_> {
+    type Spec = FileSpec;
+
+    fn observe(&self, spec: &FileSpec, deep: bool) -> Result<Seen, Trouble> {
+        let size = spec.present.as_ref().map(|present| present.content.size);
+        self.0.look(&spec.path, size.filter(|_| deep), true)
+    }
+
+    fn differences(&self, spec: &FileSpec, seen: &Seen) -> Result<Vec<String>, Trouble> {
+        match (seen, &spec.present) {
+            (Seen::Nothing, None) => Ok(Vec::new()),
+            (Seen::Nothing, Some(_)) => Ok(vec!["it is missing".to_owned()]),
+            (Seen::File { .. }, None) => Ok(vec!["it is there".to_owned()]),
+            (Seen::File { stat, sha256 }, Some(present)) => self.differs(present, stat, *sha256),
+            (Seen::Link { to }, _) => Err(Trouble::link(to)),
+            (Seen::Directory(_), _) => {
+                Err(Trouble::refused("path_is_directory", "path is a directory, not a file"))
+            }
+            (Seen::Package { .. } | Seen::Unit(_), _) => {
+                Err(Trouble::failed("changed_meanwhile", "this is nothing at a path"))
+            }
+            (Seen::Other { what }, _) => {
+                Err(Trouble::refused("not_a_regular_file", format!("path is {what}, not a regular file")))
+            }
+        }
+    }
+
+    fn prepare(&self, spec: &FileSpec, seen: &Seen, temporary: &str) -> Result<Prepared, Trouble> {
+        let (dir, name) = self.0.parent(&spec.path)?;
+        let (step, note) = match (seen, &spec.present) {
+            (Seen::File { stat, .. }, None) => (Step::RemoveFile(*stat), other_names(stat, "")),
+            (Seen::Nothing, Some(present)) => {
+                (Step::Create(self.write(&dir, spec, present, temporary, None)?), None)
+            }
+            (Seen::File { stat, sha256 }, Some(present)) => {
+                self.replace(&dir, name, spec, present, (stat, *sha256), temporary)?
+            }
+            (Seen::Nothing, None)
+            | (
+                Seen::Directory(_)
+                | Seen::Link { .. }
+                | Seen::Other { .. }
+                | Seen::Package { .. }
+                | Seen::Unit(_),
+                _,
+            ) => {
+                return Err(Trouble::failed("changed_meanwhile", "there is nothing of this kind to change"));
+            }
+        };
+        Ok(Prepared { dir, path: spec.path.clone(), step, note })
+    }
+}
+
+/// Where a fresh file's bytes come from, when not from the declaration.
+struct Existing<'a> {
+    name: &'a str,
+    seen: &'a Stat,
+}
+
+impl FileAdapter<'_> {
+    fn differs(
+        &self,
+        present: &FilePresent,
+        stat: &Stat,
+        sha256: Option<Digest>,
+    ) -> Result<Vec<String>, Trouble> {
+        let mut differs = self.0.standing_differs(stat, present.mode, &present.owner, &present.group)?;
+        if !present.create_once && sha256 != Some(present.content.sha256) {
+            differs.insert(0, "its content differs".to_owned());
+        }
+        Ok(differs)
+    }
+
+    fn replace(
+        &self,
+        dir: &Arc<Dir>,
+        name: &str,
+        spec: &FileSpec,
+        present: &FilePresent,
+        (seen, sha256): (&Stat, Option<Digest>),
+        temporary: &str,
+    ) -> Result<(Step, Option<String>), Trouble> {
+        let same_content = present.create_once || sha256 == Some(present.content.sha256);
+        if present.create_once && !dir.is_trusted() {
+            self.is_their_own(spec, present, seen)?;
+        }
+        if same_content && self.is_ours_alone(seen) {
+            let owner = self.0.owner(&present.owner, &present.group)?;
+            return Ok((Step::SetFile { seen: *seen, mode: present.mode.bits(), owner }, None));
+        }
+        let existing = present.create_once.then_some(Existing { name, seen });
+        let fresh = self.write(dir, spec, present, temporary, existing)?;
+        Ok((Step::Replace(fresh, *seen), other_names(seen, ", with what was there")))
+    }
+
+    /// Where somebody else can write the directory, he can move a file there that is not his. Its content, which nobody
+    /// declared, is never given to anybody but the one whose it is already.
+    fn is_their_own(&self, spec: &FileSpec, present: &FilePresent, seen: &Stat) -> Result<(), Trouble> {
+        match self.0.owner(&present.owner, &present.group)? {
+            Some((uid, _)) if uid != seen.uid => {
+                let (path, owner) = (&spec.path, &present.owner);
+                let reason = format!(
+                    "{path} belongs to user {}, declared {owner}, and lies where not root alone can put things; a file \
+                     that is written once is not given away there: remove it, or change its owner by hand",
+                    seen.uid
+                );
+                Err(Trouble::refused("not_given_away", reason))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Whether the inode may be altered where it is: it has no other name, and nobody else can have it open to write.
+    fn is_ours_alone(&self, seen: &Stat) -> bool {
+        seen.links == 1 && seen.mode & 0o022 == 0 && self.0.walker.is_trusted_owner(seen.uid)
+    }
+
+    fn write(
+        &self,
+        dir: &Arc<Dir>,
+        spec: &FileSpec,
+        present: &FilePresent,
+        temporary: &str,
+        existing: Option<Existing<'_>>,
+    ) -> Result<Fresh, Trouble> {
+        let owner: Option<Owner> = self.0.owner(&present.owner, &present.group)?;
+        let mut trouble = None;
+        let mut fill = |file: &mut File| {
+            let filled = match &existing {
+                Some(existing) => copy_existing(dir, existing, file),
+                None => self.copy_declared(present, file),
+            };
+            filled.map_err(|error| {
+                let text = error.to_string();
+                trouble = Some(error);
+                io::Error::other(text)
+            })
+        };
+        let fresh = Fresh::file(dir, temporary, present.mode.bits(), owner, &mut fill);
+        match (trouble, fresh) {
+            (Some(error), _) => Err(copying(&spec.path, error)),
+            (None, Ok(fresh)) => Ok(fresh),
+            (None, Err(ChangeError::Io { act, source })) => Err(writing(&spec.path, act, &source)),
+            (None, Err(error)) => Err(changing(&spec.path, dir, temporary, error)),
+        }
+    }
+
+    /// From the host's store only, hashed once more on its way (S-11).
+    fn copy_declared(&self, present: &FilePresent, file: &mut File) -> Result<(), ContentsError> {
+        let sha256 = present.content.sha256;
+        let mut hasher = Sha256::new();
+        self.0.contents.copy(sha256, &mut |bytes| {
+            hasher.update(bytes);
+            file.write_all(bytes)
+        })?;
+        if Digest::from_bytes(hasher.finalize().into()) == sha256 {
+            Ok(())
+        } else {
+            Err(ContentsError::Unreadable { sha256, why: "its digest is another".to_owned() })
+        }
+    }
+}
+
+/// What the machine made of a file that was written once stays its content when only its mode or owner is put right.
+fn copy_existing(dir: &Dir, existing: &Existing<'_>, file: &mut File) -> Result<(), ContentsError> {
+    let taking = |error: ReadError| match error {
+        ReadError::Io(error) => ContentsError::Taking(error),
+        ReadError::Exchanged => ContentsError::Taking(io::Error::other("it was exchanged")),
+    };
+    let (mut from, stat) = dir.open_file(existing.name).map_err(taking)?;
+    if !stat.is_untouched(existing.seen) {
+        return Err(taking(ReadError::Exchanged));
+    }
+    let mut left = stat.size;
+    read_all(&mut from, &mut |bytes| {
+        // One that grows while it is copied would have no end.
+        left = u64::try_from(bytes.len()).ok().and_then(|len| left.checked_sub(len)).ok_or_else(grew)?;
+        file.write_all(bytes)
+    })
+    .map_err(ContentsError::Taking)
+}
+
+fn grew() -> io::Error {
+    io::Error::other("it grew while it was read")
+}
+
+fn other_names(seen: &Stat, with: &str) -> Option<String> {
+    (seen.links > 1)
+        .then(|| format!("the path was one of {} names of a file; the others keep it{with}", seen.links))
+}

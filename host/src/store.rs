@@ -1,0 +1,217 @@
+//! The host's store: what it was told, what it owns, what it means to do, what became of it, and what it has not yet
+//! told. It answers only after a change is on the disk. It never decides, and it never begins anew unsaid: a damaged
+//! store is kept aside and named (H-11). Every call blocks its thread; an actor goes through [`Store::off`].
+
+use std::sync::{Arc, Mutex};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tenure_actors::database::rusqlite::{self, OptionalExtension, params};
+use tenure_actors::database::{Database, DatabaseError};
+use tenure_protocol::id::{Digest, Millis, Revision, SessionCounter, StoreId};
+use tenure_protocol::wire::codec::{decode, encode};
+
+mod content;
+mod open;
+mod outcome;
+mod record;
+mod schema;
+mod spool;
+
+pub use content::{ContentError, Reader};
+pub use open::{OpenStoreError, Opened};
+pub use outcome::Remembered;
+pub use record::{Intent, Record, State, Wanted};
+
+/// The store. Clones are cheap and share it.
+#[derive(Debug, Clone)]
+pub struct Store {
+    database: Database,
+    id: StoreId,
+    passing: Arc<Mutex<()>>,
+}
+
+/// The declaration the host holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredDeclaration {
+    /// Its revision.
+    pub revision: Revision,
+    /// The digest of its bytes.
+    pub sha256: Digest,
+    /// The bytes themselves.
+    pub bytes: Arc<[u8]>,
+}
+
+impl Store {
+    /// Held by the pass that runs, so that two never overlap.
+    pub(crate) fn passing(&self) -> Arc<Mutex<()>> {
+        Arc::clone(&self.passing)
+    }
+
+    /// Which life of the store this is.
+    pub const fn store_id(&self) -> StoreId {
+        self.id
+    }
+
+    /// Runs `work` on a thread that may block, for callers on a runtime. If the caller stops waiting, it is done all
+    /// the same.
+    pub async fn off<T: Send + 'static, E: From<DatabaseError> + Send + 'static>(
+        &self,
+        work: impl FnOnce(&Self) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E> {
+        let store = self.clone();
+        match tokio::task::spawn_blocking(move || work(&store)).await {
+            Ok(result) => result,
+            Err(ended) if ended.is_panic() => std::panic::resume_unwind(ended.into_panic()),
+            // The runtime is going down.
+            Err(_) => Err(DatabaseError::Closed.into()),
+        }
+    }
+
+    /// Writes everything back, ends the writer and gives the lock free.
+    pub fn close(self) {
+        self.database.close();
+    }
+
+    /// The identity of this machine, if it has one.
+    pub fn identity<T: DeserializeOwned>(&self) -> Result<Option<T>, DatabaseError> {
+        self.fact(IDENTITY)
+    }
+
+    /// Keeps the identity; it replaces the one before.
+    pub fn set_identity<T: Serialize>(&self, identity: &T) -> Result<(), DatabaseError> {
+        self.set_fact(IDENTITY, encode(identity))
+    }
+
+    /// Gives the identity up. What the host owns and holds stays.
+    pub fn clear_identity(&self) -> Result<(), DatabaseError> {
+        self.database.write_blocking(|t| {
+            t.prepare_cached("DELETE FROM fact WHERE name = ?1")?.execute([IDENTITY]).map(drop)
+        })
+    }
+
+    /// The number of the session that is about to open. It is on the disk before it is returned, so that no number is
+    /// ever used twice (X-8).
+    pub fn next_session_counter(&self) -> Result<SessionCounter, DatabaseError> {
+        self.database.write_blocking(|t| {
+            let next = fact::<SessionCounter>(t, SESSIONS)?.unwrap_or_default().next();
+            set_fact(t, SESSIONS, &encode(&next))?;
+            Ok(next)
+        })
+    }
+
+    /// The latest time a control plane told us, in an authenticated session (S-18).
+    pub fn control_time(&self) -> Result<Option<Millis>, DatabaseError> {
+        self.fact(CONTROL_TIME)
+    }
+
+    /// Keeps that time, unless a later one is kept.
+    pub fn set_control_time(&self, told: Millis) -> Result<(), DatabaseError> {
+        self.database.write_blocking(move |t| {
+            let later = fact::<Millis>(t, CONTROL_TIME)?.is_none_or(|kept| kept < told);
+            if later { set_fact(t, CONTROL_TIME, &encode(&told)) } else { Ok(()) }
+        })
+    }
+
+    /// A note another room of the host keeps here under a name of its own.
+    pub fn note(&self, name: &str) -> Result<Option<Vec<u8>>, DatabaseError> {
+        let name = format!("note:{name}");
+        self.database.read_blocking(|c| bytes(c, &name))
+    }
+
+    /// Keeps a note; it replaces the one of that name.
+    pub fn set_note(&self, name: &str, bytes: &[u8]) -> Result<(), DatabaseError> {
+        self.set_fact(&format!("note:{name}"), bytes.to_vec())
+    }
+
+    /// Drops a note, if it is there.
+    pub fn clear_note(&self, name: &str) -> Result<(), DatabaseError> {
+        let name = format!("note:{name}");
+        self.database.write_blocking(move |t| {
+            t.prepare_cached("DELETE FROM fact WHERE name = ?1")?.execute([name]).map(drop)
+        })
+    }
+
+    /// The declaration the host holds, if any.
+    pub fn declaration(&self) -> Result<Option<StoredDeclaration>, DatabaseError> {
+        self.database.read_blocking(|c| {
+            let sql = "SELECT revision, sha256, bytes FROM declaration";
+            c.prepare_cached(sql)?
+                .query_row((), |row| {
+                    Ok(StoredDeclaration {
+                        revision: from_row(row.get_ref(0)?.as_blob()?)?,
+                        sha256: Digest::from_bytes(row.get(1)?),
+                        bytes: Arc::from(row.get_ref(2)?.as_blob()?),
+                    })
+                })
+                .optional()
+        })
+    }
+
+    /// Keeps a declaration; it replaces the one before. Called once it was admitted and all it needs is here.
+    pub fn put_declaration(&self, declaration: StoredDeclaration) -> Result<(), DatabaseError> {
+        self.database.write_blocking(move |t| {
+            let sql = "INSERT INTO declaration (only_one, revision, sha256, bytes) VALUES (1, ?1, ?2, ?3)
+                ON CONFLICT DO UPDATE SET revision = excluded.revision, sha256 = excluded.sha256, bytes = excluded.bytes";
+            t.prepare_cached(sql)?
+                .execute(params![
+                    encode(&declaration.revision),
+                    declaration.sha256.as_bytes(),
+                    &*declaration.bytes
+                ])
+                .map(drop)
+        })
+    }
+
+    fn fact<T: DeserializeOwned>(&self, name: &'static str) -> Result<Option<T>, DatabaseError> {
+        self.database.read_blocking(|c| fact(c, name))
+    }
+
+    fn set_fact(&self, name: &str, bytes: Vec<u8>) -> Result<(), DatabaseError> {
+        let name = name.to_owned();
+        self.database.write_blocking(move |t| set_fact(t, &name, &bytes))
+    }
+}
+
+const STORE_ID: &str = "store_id";
+const IDENTITY: &str = "identity";
+const SESSIONS: &str = "session_counter";
+const CONTROL_TIME: &str = "control_time";
+const LAST_PASS: &str = "last_pass";
+
+fn bytes(connection: &rusqlite::Connection, name: &str) -> rusqlite::Result<Option<Vec<u8>>> {
+    connection
+        .prepare_cached("SELECT value FROM fact WHERE name = ?1")?
+        .query_row([name], |r| r.get(0))
+        .optional()
+}
+
+fn fact<T: DeserializeOwned>(connection: &rusqlite::Connection, name: &str) -> rusqlite::Result<Option<T>> {
+    bytes(connection, name)?.map(|bytes| from_row(&bytes)).transpose()
+}
+
+fn set_fact(transaction: &rusqlite::Transaction<'_>, name: &str, value: &[u8]) -> rusqlite::Result<()> {
+    let sql =
+        "INSERT INTO fact (name, value) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = excluded.value";
+    transaction.prepare_cached(sql)?.execute(params![name, value]).map(drop)
+}
+
+/// A number as SQLite keeps it; sizes and counts here never come near its end.
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// The same back.
+fn whole(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    Ok(u64::try_from(row.get::<_, i64>(column)?).unwrap_or(0))
+}
+
+/// A value out of a row. One that cannot be read is a fault of the store, said as such.
+fn from_row<T: DeserializeOwned>(bytes: &[u8]) -> rusqlite::Result<T> {
+    decode(bytes).map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Blob, Box::new(error))
+    })
+}
+
+#[cfg(test)]
+mod tests;

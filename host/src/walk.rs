@@ -1,0 +1,285 @@
+//! The one safe way to read and change paths below the root (S-12). Paths are walked by directory descriptor, one name
+//! at a time. A link among the directories is followed only while everything so far is root's alone to change, and
+//! inside the root; below the first directory that somebody else owns or can write, none is. The last name of a path is
+//! never followed. It decides nothing: the adapters call it, and it says what stood in the way.
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, open, openat, readlinkat};
+use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat};
+use nix::unistd::geteuid;
+use tenure_protocol::path::DeclaredPath;
+use tenure_protocol::text::shown;
+
+use crate::ground::Ground;
+use crate::ground::own::{Inode, Own, Touch};
+
+pub mod change;
+mod mount;
+pub mod read;
+
+/// An open directory below the root, by which everything in it is reached.
+#[derive(Debug)]
+pub struct Dir {
+    fd: OwnedFd,
+    inode: Inode,
+    /// Its path from the root, links resolved; empty for the root.
+    name: String,
+    /// Where `..` leads; none for the root, which is its own parent.
+    parent: Option<Arc<Self>>,
+    /// Nobody but root can change what its names, or those on the way to it, stand for.
+    trusted: bool,
+    /// It is, or lies in, something of the host's own.
+    ours: bool,
+    mount: OnceLock<Option<u64>>,
+}
+
+/// Walks below one root. It keeps directories open, so that a pass opens each once; for a fresh look take a fresh one.
+#[derive(Debug)]
+pub struct Walker<'a> {
+    own: &'a Own,
+    root: Arc<Dir>,
+    trust: Trust,
+    open: Mutex<HashMap<String, Arc<Dir>>>,
+}
+
+/// Why the directory of a path was not reached.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WalkError {
+    /// A directory on the way is missing.
+    #[error("the directory {at} does not exist")]
+    Missing {
+        /// Which.
+        at: String,
+    },
+    /// Something on the way is no directory.
+    #[error("{at} is not a directory")]
+    NotADirectory {
+        /// Which.
+        at: String,
+    },
+    /// A link on the way lies where somebody else than root could have put it.
+    #[error("{at} is a link to {to}, and not root alone can change what lies there")]
+    Link {
+        /// Where the link is.
+        at: String,
+        /// Where it leads.
+        to: String,
+    },
+    /// Links lead to links without end.
+    #[error("{at} leads through too many links")]
+    TooManyLinks {
+        /// Where it began.
+        at: String,
+    },
+    /// The system did not let us look.
+    #[error("{at} cannot be looked at")]
+    Io {
+        /// Where.
+        at: String,
+        /// What it said.
+        source: Errno,
+    },
+}
+
+/// Whose changes need not be feared: root's, and in a sandbox those of the user who runs it.
+#[derive(Debug, Clone, Copy)]
+struct Trust {
+    me: u32,
+}
+
+/// What the kernel follows too.
+const MOST_LINKS: u32 = 40;
+/// A service may have as few as 1024 descriptors, and three walks at the same time; past this many one begins anew.
+const MOST_OPEN: usize = 128;
+/// To reach things through, never to read or write: opening a device or a pipe this way does nothing to it.
+const THROUGH: OFlag = OFlag::O_PATH.union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
+
+impl<'a> Walker<'a> {
+    /// A walker below the root of `ground`, whose own path is taken as it is.
+    pub fn new(ground: &Ground, own: &'a Own) -> Result<Self, WalkError> {
+        let trust = Trust { me: if ground.is_sandbox() { geteuid().as_raw() } else { 0 } };
+        let at = |source| WalkError::Io { at: "/".to_owned(), source };
+        let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        let fd = open(ground.root(), flags, Mode::empty()).map_err(at)?;
+        let stat = fstat(&fd).map_err(at)?;
+        let root = Dir {
+            fd,
+            inode: inode(&stat),
+            name: String::new(),
+            parent: None,
+            trusted: trust.alone(&stat),
+            ours: own.touch(inode(&stat)) == Touch::Ours,
+            mount: OnceLock::new(),
+        };
+        Ok(Self { own, root: Arc::new(root), trust, open: Mutex::default() })
+    }
+
+    /// The same root, with nothing kept open: what was moved meanwhile is not mistaken for what lies at the path now.
+    #[must_use]
+    pub fn fresh(&self) -> Self {
+        Self { own: self.own, root: Arc::clone(&self.root), trust: self.trust, open: Mutex::default() }
+    }
+
+    /// The directory that `path` lies in, and its name there.
+    pub fn parent<'p>(&self, path: &'p DeclaredPath) -> Result<(Arc<Dir>, &'p str), WalkError> {
+        let (parent, name) = path.as_str().rsplit_once('/').unwrap_or(("", path.as_str()));
+        Ok((self.directory(parent)?, name))
+    }
+
+    /// The deepest directory on the way to `path` that is there, and the names from it on.
+    pub fn reach<'p>(&self, path: &'p DeclaredPath) -> Result<(Arc<Dir>, &'p str), WalkError> {
+        let mut above = path.parent().unwrap_or_default();
+        loop {
+            match self.directory(above) {
+                Ok(dir) => {
+                    let rest = path.as_str().strip_prefix(above).unwrap_or(path.as_str());
+                    return Ok((dir, rest.trim_start_matches('/')));
+                }
+                Err(WalkError::Missing { .. }) if !above.is_empty() => {
+                    above = above.rsplit_once('/').map_or("", |(above, _)| above);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// What something that was seen is to the host's own files.
+    pub fn touch(&self, inode: Inode) -> Touch {
+        self.own.touch(inode)
+    }
+
+    /// Whether root, or in a sandbox the user who runs it, is the owner.
+    pub fn is_trusted_owner(&self, uid: u32) -> bool {
+        self.trust.owner(uid)
+    }
+
+    fn directory(&self, path: &str) -> Result<Arc<Dir>, WalkError> {
+        let Some((above, name)) = path.rsplit_once('/') else { return Ok(Arc::clone(&self.root)) };
+        if let Some(known) = self.open.lock().unwrap_or_else(PoisonError::into_inner).get(path) {
+            return Ok(Arc::clone(known));
+        }
+        let above = self.directory(above)?;
+        let found = self.step(&above, name, path, &mut MOST_LINKS.clone())?;
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if open.len() >= MOST_OPEN {
+            open.clear();
+        }
+        open.insert(path.to_owned(), Arc::clone(&found));
+        Ok(found)
+    }
+
+    /// One name further. `path` is how the declaration spells where we are.
+    fn step(&self, dir: &Arc<Dir>, name: &str, path: &str, links: &mut u32) -> Result<Arc<Dir>, WalkError> {
+        let at = || shown(path, 200);
+        let fd = openat(&dir.fd, name, THROUGH, Mode::empty()).map_err(|errno| match errno {
+            Errno::ENOENT => WalkError::Missing { at: at() },
+            source => WalkError::Io { at: at(), source },
+        })?;
+        let stat = fstat(&fd).map_err(|source| WalkError::Io { at: at(), source })?;
+        match kind(&stat) {
+            SFlag::S_IFDIR => {
+                let inode = inode(&stat);
+                Ok(Arc::new(Dir {
+                    fd,
+                    inode,
+                    name: format!("{}/{name}", dir.name),
+                    parent: Some(Arc::clone(dir)),
+                    trusted: dir.trusted && self.trust.alone(&stat),
+                    ours: dir.ours || self.own.touch(inode) == Touch::Ours,
+                    mount: OnceLock::new(),
+                }))
+            }
+            SFlag::S_IFLNK => self.follow(dir, &fd, &stat, path, links),
+            _ => Err(WalkError::NotADirectory { at: at() }),
+        }
+    }
+
+    /// `link` was opened by descriptor in `dir`: what is judged is what is read.
+    fn follow(
+        &self,
+        dir: &Arc<Dir>,
+        link: &OwnedFd,
+        stat: &FileStat,
+        path: &str,
+        links: &mut u32,
+    ) -> Result<Arc<Dir>, WalkError> {
+        let at = || shown(path, 200);
+        let to = readlinkat(link, "").map_err(|source| WalkError::Io { at: at(), source })?;
+        let to = to.to_string_lossy();
+        if !(dir.trusted && self.trust.owner(stat.st_uid)) {
+            return Err(WalkError::Link { at: at(), to: shown(&to, 200) });
+        }
+        *links = links.checked_sub(1).ok_or_else(|| WalkError::TooManyLinks { at: at() })?;
+        let mut reached = Arc::clone(if to.starts_with('/') { &self.root } else { dir });
+        for name in to.split('/').filter(|name| !matches!(*name, "" | ".")) {
+            reached = match name {
+                ".." => reached.parent.clone().unwrap_or(reached),
+                name => self.step(&reached, name, path, links)?,
+            };
+        }
+        Ok(reached)
+    }
+}
+
+impl Trust {
+    const fn owner(self, uid: u32) -> bool {
+        uid == 0 || uid == self.me
+    }
+
+    /// Whether only a trusted owner can change what names in this directory stand for. The group's bit counts even for
+    /// root's group: with an access list it is the bound of what somebody else was given.
+    fn alone(self, stat: &FileStat) -> bool {
+        self.owner(stat.st_uid) && stat.st_mode & 0o022 == 0
+    }
+}
+
+impl Dir {
+    /// What the kernel calls it.
+    pub const fn inode(&self) -> Inode {
+        self.inode
+    }
+
+    /// Its path from the root, with every link resolved; empty for the root.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether it is, or lies in, something of the host's own.
+    pub const fn is_ours(&self) -> bool {
+        self.ours
+    }
+
+    /// Whether root alone can change what its names, and those on the way to it, stand for.
+    pub const fn is_trusted(&self) -> bool {
+        self.trusted
+    }
+
+    fn stat(&self, name: &str) -> Result<Option<FileStat>, Errno> {
+        match fstatat(&self.fd, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(stat)),
+            Err(Errno::ENOENT) => Ok(None),
+            Err(errno) => Err(errno),
+        }
+    }
+}
+
+impl AsFd for Dir {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+fn kind(stat: &FileStat) -> SFlag {
+    SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT
+}
+
+const fn inode(stat: &FileStat) -> Inode {
+    Inode { dev: stat.st_dev, ino: stat.st_ino }
+}
+
+#[cfg(test)]
+mod tests;

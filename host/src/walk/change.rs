@@ -1,0 +1,298 @@
+//! Changing what lies at a name: always beside first, whole and synced, then in one step. An inode that has other names
+//! is replaced and never altered. What appeared, changed or was mounted since it was looked at is left, and said.
+
+use std::fs::{File, Permissions};
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
+
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, openat, renameat};
+use nix::sys::stat::{Mode, fstat, mkdirat};
+use nix::unistd::{Gid, Uid, UnlinkatFlags, fchown, geteuid, linkat, unlinkat};
+
+use super::read::{Found, Stat};
+use super::{Dir, mount};
+
+/// Owner and group by number.
+pub type Owner = (u32, u32);
+
+/// Why something was not changed. Nothing at the path was, and nothing is left beside it.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangeError {
+    /// Something is there that was not when it was looked at.
+    #[error("something appeared there meanwhile")]
+    Appeared,
+    /// It is not what it was when it was looked at.
+    #[error("it was changed meanwhile")]
+    Meanwhile,
+    /// Something is mounted there.
+    #[error("this path is a mount point of {of}")]
+    MountPoint {
+        /// What is mounted.
+        of: String,
+    },
+    /// A directory that has entries.
+    #[error("the directory is not empty")]
+    NotEmpty,
+    /// The system did not let us.
+    #[error("it could not be {act}")]
+    Io {
+        /// What was tried.
+        act: &'static str,
+        /// What it said.
+        source: io::Error,
+    },
+}
+
+/// Something new beside its place, whole and synced. Dropped before it is placed, it is removed.
+#[derive(Debug)]
+pub struct Fresh {
+    dir: Arc<Dir>,
+    name: String,
+    kind: Kind,
+    placed: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    File,
+    Directory,
+}
+
+/// A name nobody can foresee, for something that is about to be written beside its place.
+pub fn temporary() -> io::Result<String> {
+    let mut bytes = [0_u8; 8];
+    getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
+    let letters: String = bytes.iter().map(|byte| char::from(ALPHABET[usize::from(byte % 32)])).collect();
+    Ok(format!("{PREFIX}{letters}"))
+}
+
+const PREFIX: &str = ".tenure-";
+const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+
+/// Whether `name` has the form of [`temporary`].
+fn is_temporary(name: &str) -> bool {
+    name.strip_prefix(PREFIX)
+        .is_some_and(|rest| rest.len() == 8 && rest.bytes().all(|byte| ALPHABET.contains(&byte)))
+}
+
+impl Fresh {
+    /// Writes a file beside its place: new, 0600 and ours while it is filled, then of its owner and mode, then synced.
+    pub fn file(
+        dir: &Arc<Dir>,
+        temporary: &str,
+        mode: u32,
+        owner: Option<Owner>,
+        fill: &mut dyn FnMut(&mut File) -> io::Result<()>,
+    ) -> Result<Self, ChangeError> {
+        let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let fd = openat(&dir.fd, temporary, flags, Mode::S_IRUSR | Mode::S_IWUSR).map_err(io("written"))?;
+        let fresh =
+            Self { dir: Arc::clone(dir), name: temporary.to_owned(), kind: Kind::File, placed: false };
+        let mut file = File::from(fd);
+        let written = |source| ChangeError::Io { act: "written", source };
+        fill(&mut file).map_err(written)?;
+        file.flush().map_err(written)?;
+        give(&file, mode, owner)?;
+        file.sync_all().map_err(written)?;
+        Ok(fresh)
+    }
+
+    /// Makes an empty directory beside its place, of its owner and mode, synced.
+    pub fn directory(
+        dir: &Arc<Dir>,
+        temporary: &str,
+        mode: u32,
+        owner: Option<Owner>,
+    ) -> Result<Self, ChangeError> {
+        mkdirat(&dir.fd, temporary, Mode::S_IRWXU).map_err(io("made"))?;
+        let fresh =
+            Self { dir: Arc::clone(dir), name: temporary.to_owned(), kind: Kind::Directory, placed: false };
+        let (file, stat) = open_directory(dir, temporary)?;
+        // In a directory that somebody else can write, the name may be theirs by now.
+        if stat.uid != geteuid().as_raw() {
+            return Err(ChangeError::Meanwhile);
+        }
+        give(&file, mode, owner)?;
+        file.sync_all().map_err(|source| ChangeError::Io { act: "made", source })?;
+        Ok(fresh)
+    }
+
+    /// Puts it where nothing is. It never takes the place of anything that appeared meanwhile, save
+    /// that a directory takes that of an empty one which appears in the very moment of the rename. The directory is to be
+    /// synced by the caller ([`Dir::sync`]), once for all that was placed in it.
+    pub fn create(mut self, name: &str) -> Result<(), ChangeError> {
+        let appears = |errno| match errno {
+            Errno::EEXIST => ChangeError::Appeared,
+            errno => io("put in place")(errno),
+        };
+        let linked = match self.kind {
+            Kind::File => linkat(&self.dir.fd, self.name.as_str(), &self.dir.fd, name, AtFlags::empty()),
+            Kind::Directory => Err(Errno::EPERM),
+        };
+        match linked {
+            // The second name goes when this is dropped.
+            Ok(()) => Ok(()),
+            // A directory, or a file system without hard links: there is no rename in the portable interface that
+            // refuses to replace, so look once more.
+            Err(Errno::EPERM | Errno::EOPNOTSUPP | Errno::EMLINK) => {
+                if self.dir.stat(name).map_err(io("looked at"))?.is_some() {
+                    return Err(ChangeError::Appeared);
+                }
+                renameat(&self.dir.fd, self.name.as_str(), &self.dir.fd, name).map_err(appears)?;
+                self.placed = true;
+                Ok(())
+            }
+            Err(errno) => Err(appears(errno)),
+        }
+    }
+
+    /// Puts it in the place of the file that was seen there, which keeps its other names if it has any.
+    pub fn replace(mut self, name: &str, seen: &Stat) -> Result<(), ChangeError> {
+        self.dir.still(name, seen)?;
+        renameat(&self.dir.fd, self.name.as_str(), &self.dir.fd, name).map_err(busy("put in place"))?;
+        self.placed = true;
+        Ok(())
+    }
+}
+
+impl Drop for Fresh {
+    fn drop(&mut self) {
+        if !self.placed {
+            let flag = match self.kind {
+                Kind::File => UnlinkatFlags::NoRemoveDir,
+                Kind::Directory => UnlinkatFlags::RemoveDir,
+            };
+            if let Err(errno) = unlinkat(&self.dir.fd, self.name.as_str(), flag) {
+                // The next pass finds it by its intent.
+                tracing::debug!(%errno, name = %self.name, "a temporary was left behind");
+            }
+        }
+    }
+}
+
+impl Dir {
+    /// Removes the file that was seen at `name`.
+    pub fn remove_file(&self, name: &str, seen: &Stat) -> Result<(), ChangeError> {
+        self.still(name, seen)?;
+        unlinkat(&self.fd, name, UnlinkatFlags::NoRemoveDir).map_err(busy("removed"))
+    }
+
+    /// Removes the directory at `name` if it is empty.
+    pub fn remove_directory(&self, name: &str) -> Result<(), ChangeError> {
+        if let Some(of) = mount::at(self, name) {
+            return Err(ChangeError::MountPoint { of });
+        }
+        unlinkat(&self.fd, name, UnlinkatFlags::RemoveDir).map_err(|errno| match errno {
+            Errno::ENOTEMPTY | Errno::EEXIST => ChangeError::NotEmpty,
+            errno => busy("removed")(errno),
+        })
+    }
+
+    /// Sets owner and mode of the directory that was seen at `name`.
+    pub fn set_directory(
+        &self,
+        name: &str,
+        seen: &Stat,
+        mode: u32,
+        owner: Option<Owner>,
+    ) -> Result<(), ChangeError> {
+        let (file, stat) = open_directory(self, name)?;
+        if stat.inode != seen.inode {
+            return Err(ChangeError::Meanwhile);
+        }
+        give(&file, mode, owner)?;
+        file.sync_all().map_err(|source| ChangeError::Io { act: "changed", source })
+    }
+
+    /// Sets owner and mode of the file that was seen at `name`, in place: only for one that has no other name.
+    pub fn set_file(
+        &self,
+        name: &str,
+        seen: &Stat,
+        mode: u32,
+        owner: Option<Owner>,
+    ) -> Result<(), ChangeError> {
+        let (file, stat) = self.open_file(name).map_err(|error| match error {
+            super::read::ReadError::Exchanged => ChangeError::Meanwhile,
+            super::read::ReadError::Io(source) => ChangeError::Io { act: "changed", source },
+        })?;
+        if !stat.is_untouched(seen) || stat.links != 1 {
+            return Err(ChangeError::Meanwhile);
+        }
+        if let Some(of) = mount::at(self, name) {
+            return Err(ChangeError::MountPoint { of });
+        }
+        give(&file, mode, owner)?;
+        file.sync_all().map_err(|source| ChangeError::Io { act: "changed", source })
+    }
+
+    /// Removes what a pass that was cut short left at `name`: only under a name of the form we make, and only a file or
+    /// an empty directory. The caller knows from its intent that it is ours; a name that somebody put something else
+    /// under meanwhile is at most a thing of theirs, in a directory of theirs.
+    pub fn clear_temporary(&self, name: &str) -> Result<bool, Errno> {
+        if !is_temporary(name) {
+            return Ok(false);
+        }
+        let flag = match self.look(name)? {
+            Found::File(_) => UnlinkatFlags::NoRemoveDir,
+            Found::Directory(_) => UnlinkatFlags::RemoveDir,
+            Found::Nothing | Found::Link { .. } | Found::Other { .. } => return Ok(false),
+        };
+        unlinkat(&self.fd, name, flag).map(|()| true)
+    }
+
+    /// Syncs the directory itself: what was placed in it and removed from it stays so.
+    pub fn sync(&self) -> io::Result<()> {
+        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        File::from(openat(&self.fd, ".", flags, Mode::empty())?).sync_all()
+    }
+
+    /// Whether what was seen at `name` still is there, untouched, with nothing mounted over it.
+    fn still(&self, name: &str, seen: &Stat) -> Result<(), ChangeError> {
+        match self.look(name).map_err(io("looked at"))? {
+            Found::File(now) if now.is_untouched(seen) => match mount::at(self, name) {
+                Some(of) => Err(ChangeError::MountPoint { of }),
+                None => Ok(()),
+            },
+            Found::File(_)
+            | Found::Directory(_)
+            | Found::Link { .. }
+            | Found::Other { .. }
+            | Found::Nothing => Err(ChangeError::Meanwhile),
+        }
+    }
+}
+
+fn open_directory(dir: &Dir, name: &str) -> Result<(File, Stat), ChangeError> {
+    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let fd = openat(&dir.fd, name, flags, Mode::empty()).map_err(|errno| match errno {
+        Errno::ELOOP | Errno::ENOTDIR | Errno::ENOENT => ChangeError::Meanwhile,
+        errno => io("opened")(errno),
+    })?;
+    let stat = fstat(&fd).map_err(io("looked at"))?;
+    Ok((File::from(fd), Stat::of(&stat)))
+}
+
+/// The owner first: a change of owner takes the set-user-id bit away.
+fn give(file: &File, mode: u32, owner: Option<Owner>) -> Result<(), ChangeError> {
+    if let Some((uid, gid)) = owner {
+        fchown(file.as_fd(), Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)))
+            .map_err(io("given to its owner"))?;
+    }
+    file.set_permissions(Permissions::from_mode(mode))
+        .map_err(|source| ChangeError::Io { act: "given its mode", source })
+}
+
+fn io(act: &'static str) -> impl Fn(Errno) -> ChangeError {
+    move |errno| ChangeError::Io { act, source: errno.into() }
+}
+
+fn busy(act: &'static str) -> impl Fn(Errno) -> ChangeError {
+    move |errno| match errno {
+        Errno::EBUSY => ChangeError::MountPoint { of: "something else".to_owned() },
+        errno => io(act)(errno),
+    }
+}
