@@ -1,2 +1,5 @@
-//! A program of Tenure.
-fn main() {}
+//! The control plane's program. Everything is in the library.
+
+fn main() -> std::process::ExitCode {
+    tenure_controlplane::cli::main()
+}

@@ -1,0 +1,108 @@
+//! The command line of the control plane's own program: it runs the daemon and nothing else.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use tenure_actors::log::{self, Log};
+use tenure_actors::{Ended, clock, signal};
+use tenure_protocol::refusal::Explain as _;
+
+use crate::config::Config;
+use crate::daemon::{self, Options};
+use crate::ground::Ground;
+
+/// The authority over nodes, leases and declarations.
+#[derive(Debug, Parser)]
+#[command(name = "tenure-control", version)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the control plane in the foreground.
+    Run(Run),
+}
+
+#[derive(Debug, clap::Args)]
+struct Run {
+    /// The folder that everything lies below.
+    #[arg(long, default_value = "/")]
+    root: PathBuf,
+    /// Where hosts are listened for, as ADDRESS:PORT; goes before what is configured.
+    #[arg(long)]
+    listen: Option<SocketAddr>,
+    /// Where hosts reach it, as HOST:PORT; may be given more than once; goes before what is configured.
+    #[arg(long)]
+    advertise: Vec<String>,
+    /// Stop when the process that started this one ends.
+    #[arg(long, hide = true)]
+    die_with_parent: bool,
+}
+
+const REFUSED: u8 = 3;
+const FAILED: u8 = 1;
+
+/// Runs what the command line says. The status is the contract's: 0 done, 1 our fault, 2 usage, 3 refused.
+pub fn main() -> ExitCode {
+    let Command::Run(run) = Cli::parse().command;
+    let level = Config::read(&Ground::new(&run.root).config(), None, &[]).map(|config| config.log);
+    log::start("tenure-control", Log::Auto, &level.unwrap_or_default());
+    if run.die_with_parent && !parent_is_watched() {
+        tracing::info!("the process that started this one is gone already");
+        return ExitCode::SUCCESS;
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    match runtime {
+        Ok(runtime) => runtime.block_on(run_daemon(run)),
+        Err(error) => {
+            tracing::error!(%error, "no threads to run on");
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+/// Asks for a signal when the parent ends; false: it has ended already, before it could be watched. Whose parent has
+/// ended is the child of whoever takes orphans: of the first process, unless that is the very program that starts us.
+fn parent_is_watched() -> bool {
+    let before = nix::unistd::getppid();
+    if let Err(error) = nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGTERM) {
+        tracing::warn!(%error, "will not notice the end of the process that started this one");
+        return true;
+    }
+    let program = |process: &str| std::fs::read_link(format!("/proc/{process}/exe")).ok();
+    let taken_in = before.as_raw() == 1 && program("1") != program("self");
+    nix::unistd::getppid() == before && !taken_in
+}
+
+async fn run_daemon(run: Run) -> ExitCode {
+    let Run { root, listen, advertise, .. } = run;
+    // From here on a signal is an answer to wait for, also while the daemon still starts.
+    let asked = tokio::spawn(signal::shutdown_asked());
+    let control = match daemon::start(Options { root, listen, advertise, clock: clock::system() }).await {
+        Ok(control) => control,
+        Err(refusal) => {
+            let refusal = refusal.refusal();
+            let (code, means, remedy) = (&refusal.code, &refusal.means, &refusal.remedy);
+            tracing::error!(%code, %means, "do" = %remedy, "not started: {}", refusal.happened);
+            return ExitCode::from(REFUSED);
+        }
+    };
+    tokio::select! {
+        signal = asked => {
+            tracing::info!(signal = signal.unwrap_or("unknown"), "stopping");
+            control.stop().await;
+            ExitCode::SUCCESS
+        }
+        ended = control.ended() => {
+            match ended {
+                Ended::Stopped => {}
+                Ended::GaveUp { child, why } => tracing::error!(%child, %why, "gave up"),
+            }
+            ExitCode::from(FAILED)
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! One open session: frames only. It moves what the node sends to whoever it is for, as the node it was proven to be,
+//! and carries pushes down. It decides nothing about the node and keeps nothing. One actor `session/<node>/<id>` while
+//! the connection lives; a panic in it drops that connection and no other.
+
+use std::sync::Arc;
+
+use tenure_actors::{Address, Child, Restart};
+use tenure_protocol::content::Push;
+use tenure_protocol::id::{NodeId, SessionId, StoreId};
+use tenure_protocol::refusal::Refusal;
+use tenure_protocol::session::{HeldDeclaration, Renewed};
+use tenure_protocol::token::NoMasterKey;
+use tenure_protocol::wire::Connection;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::node::Opened;
+use crate::node::recognise::Standing;
+use crate::plane::Plane;
+
+mod actor;
+pub mod current;
+mod serve;
+
+pub(crate) use actor::draining;
+use actor::{Link, Msg};
+pub(crate) use serve::{read, unhandled};
+
+/// One session. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Session {
+    id: SessionId,
+    store_id: StoreId,
+    held: Option<HeldDeclaration>,
+    assignable: bool,
+    address: Address<Msg>,
+}
+
+/// What the actor of a session begins with.
+pub struct Beginning<S> {
+    /// Its connection.
+    pub connection: Connection<S>,
+    /// The request that the welcome answers.
+    pub greeting: u64,
+    /// What was decided about it.
+    pub opened: Opened,
+}
+
+impl Session {
+    /// A session whose actor is still to be started.
+    pub fn vacant(id: SessionId, store_id: StoreId, held: Option<HeldDeclaration>, assignable: bool) -> Self {
+        Self { id, store_id, held, assignable, address: Address::vacant() }
+    }
+
+    /// Its name.
+    pub const fn id(&self) -> SessionId {
+        self.id
+    }
+
+    /// Which life of the host's store speaks.
+    pub const fn store_id(&self) -> StoreId {
+        self.store_id
+    }
+
+    /// Which declaration the host came with.
+    pub const fn held(&self) -> Option<HeldDeclaration> {
+        self.held
+    }
+
+    /// Whether its node may be assigned anything. It cannot change while the session lasts: a new briefing comes with a
+    /// new enrolment, which ends it.
+    pub const fn is_assignable(&self) -> bool {
+        self.assignable
+    }
+
+    /// Its actor, which begins with the welcome. It is never started again: the host dials.
+    pub fn child<S>(&self, plane: &Arc<Plane>, beginning: Beginning<S>) -> Child
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let name = Self::name(&beginning.opened.standing.node, self.id);
+        let (plane, session) = (Arc::clone(plane), self.clone());
+        let mut once = Some(beginning);
+        Child::new(name, self.address.clone(), move || {
+            let seed =
+                actor::Seed { plane: Arc::clone(&plane), session: session.clone(), beginning: once.take() };
+            (Link(std::marker::PhantomData), seed)
+        })
+        .restart(Restart::Never)
+    }
+
+    fn name(node: &NodeId, id: SessionId) -> String {
+        format!("session/{node}/{id}")
+    }
+
+    /// Ends it; the host is told why, where the connection still carries that.
+    pub fn end(&self, why: Refusal) {
+        // Not up yet: it will be told when it says that it is.
+        let _ = self.address.tell(Msg::End(why));
+    }
+
+    /// Tells the host that something newer is declared; what it says goes to the reconcile loop.
+    pub fn push(&self, push: Push) {
+        let _ = self.address.tell(Msg::Push(push));
+    }
+}
+
+/// A session token on this standing, for one life of a session from now.
+pub fn token(plane: &Plane, standing: &Standing) -> Result<Renewed, NoMasterKey> {
+    let life = plane.config.session_life;
+    let expires = plane.now().plus(life);
+    let token = plane.keys.signer.mint_session(&standing.claims(plane.founding, expires))?;
+    Ok(Renewed { token, expires, expires_in_ms: u64::try_from(life.as_millis()).unwrap_or(u64::MAX) })
+}
