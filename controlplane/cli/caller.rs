@@ -1,0 +1,125 @@
+//! One connection to a daemon's socket, to ask it things. Every question has a deadline; whoever answers in someone
+//! else's name is not spoken to (S-09).
+
+use std::path::Path;
+use std::time::Duration;
+
+use tenure_protocol::id::NodeId;
+use tenure_protocol::kind::Message;
+use tenure_protocol::refusal::Refusal;
+use tenure_protocol::wire::frame::MOST;
+use tenure_protocol::wire::{CallError, Connection, Incoming, Outgoing, exchange};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::UnixStream;
+use tokio::sync::mpsc;
+
+use crate::ending::Trouble;
+
+/// How long an answer may take.
+const WITHIN: Duration = Duration::from_secs(120);
+/// Declaring a large fleet renders every node of it. Longer than the control plane itself waits, which then says why.
+const RENDERED_WITHIN: Duration = Duration::from_secs(16 * 60);
+/// How long the connection may be silent; longer than any answer may take.
+const SILENCE: Duration = Duration::from_secs(20 * 60);
+/// The user the packaged control plane runs as.
+const SERVICE_USER: &str = "tenure-control";
+
+/// Asks one daemon.
+#[derive(Debug)]
+pub(crate) struct Caller {
+    outgoing: Outgoing,
+    whom: &'static str,
+    /// Nothing comes unasked; but a queue nobody holds would end the connection.
+    _incoming: mpsc::Receiver<Incoming>,
+}
+
+impl Caller {
+    /// Speaks over `stream`, on the runtime this is called in. `whom` is named in messages.
+    pub(crate) fn over<S>(stream: S, whom: &'static str) -> Self
+    where
+        S: AsyncRead + AsyncWrite + Send + 'static,
+    {
+        let (outgoing, incoming, run) = exchange::exchange(Connection::new(stream, MOST), SILENCE);
+        tokio::spawn(run.run());
+        Self { outgoing, whom, _incoming: incoming }
+    }
+
+    /// Speaks over the socket that was connected at `path`, if its owner may be believed.
+    pub(crate) fn trusted(stream: UnixStream, path: &Path, whom: &'static str) -> Result<Self, Trouble> {
+        let peer = stream.peer_cred().map_err(|error| Trouble::ours("no_peer", &error))?.uid();
+        let own = nix::unistd::geteuid().as_raw();
+        if peer == 0 || peer == own || Some(peer) == service_user() {
+            Ok(Self::over(stream, whom))
+        } else {
+            Err(foreign(path, peer))
+        }
+    }
+
+    /// Asks the address its kind names.
+    pub(crate) async fn ask<M: Message>(&self, message: &M) -> Result<M::Answer, Trouble> {
+        self.ask_at(M::KIND.to, message).await
+    }
+
+    /// Asks the address its kind names, of this node.
+    pub(crate) async fn ask_of<M: Message>(&self, node: &NodeId, message: &M) -> Result<M::Answer, Trouble> {
+        self.ask_at(&M::KIND.to.replace("{node}", node.as_str()), message).await
+    }
+
+    async fn ask_at<M: Message>(&self, to: &str, message: &M) -> Result<M::Answer, Trouble> {
+        self.outgoing
+            .call(to, message, within(M::KIND.name))
+            .await
+            .map_err(|error| self.no_answer(M::KIND.name, error))
+    }
+
+    fn no_answer(&self, kind: &str, error: CallError) -> Trouble {
+        let whom = self.whom;
+        let failed = |code, happened: String| {
+            Trouble::failed(Refusal::new(
+                code,
+                happened,
+                "nobody knows from here whether it was done",
+                "look before you ask again: `tenure nodes`, `tenure events`",
+            ))
+        };
+        match error {
+            CallError::Refused(refusal) => refusal.into(),
+            CallError::TimedOut(within) => {
+                failed("no_answer", format!("{whom} did not answer `{kind}` within {} s", within.as_secs()))
+            }
+            CallError::Gone => {
+                failed("connection_lost", format!("{whom} closed the connection before it answered `{kind}`"))
+            }
+            CallError::Unreadable(error) => Trouble::failed(Refusal::new(
+                "unreadable_answer",
+                format!("the answer of {whom} to `{kind}` cannot be read: {error}"),
+                "this command line and the daemon are of versions that do not understand each other",
+                "compare `tenure --version` with `tenure nodes`, and use the command line of the same release",
+            )),
+        }
+    }
+}
+
+fn within(kind: &str) -> Duration {
+    match kind {
+        "declare" | "render" => RENDERED_WITHIN,
+        _ => WITHIN,
+    }
+}
+
+fn service_user() -> Option<u32> {
+    nix::unistd::User::from_name(SERVICE_USER).ok().flatten().map(|user| user.uid.as_raw())
+}
+
+fn foreign(path: &Path, peer: u32) -> Trouble {
+    Refusal::new(
+        "foreign_socket",
+        format!("the socket {} is held by user id {peer}", path.display()),
+        "that is neither root, nor the control plane's own user, nor you; it was told nothing",
+        "ask whose program that is; name the right socket with --socket",
+    )
+    .into()
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,103 @@
+use tenure_protocol::envelope::Request;
+use tenure_protocol::operator::{Retire, Retired};
+use tenure_protocol::wire::codec;
+use tokio::task::JoinHandle;
+
+use super::*;
+use crate::ending::Exit;
+
+/// What a scripted daemon answers to one question.
+pub(crate) type Answer = Result<Vec<u8>, Refusal>;
+
+/// A caller whose daemon is this script. The script is dropped with the caller.
+pub(crate) fn answered_by(script: impl FnMut(&Request) -> Answer + Send + 'static) -> Caller {
+    let (near, far) = tokio::io::duplex(1024 * 1024);
+    tokio::spawn(serve(far, script));
+    Caller::over(near, "the control plane")
+}
+
+/// Answers what comes over `stream` until it closes.
+pub(crate) async fn serve<S>(stream: S, mut script: impl FnMut(&Request) -> Answer)
+where
+    S: AsyncRead + AsyncWrite + Send + 'static,
+{
+    let (outgoing, mut incoming, run) = exchange::exchange(Connection::new(stream, MOST), SILENCE);
+    let run: JoinHandle<_> = tokio::spawn(run.run());
+    while let Some(Incoming::Request(request)) = incoming.recv().await {
+        let answer = script(&request);
+        outgoing.answer(request.id, answer).await.unwrap();
+    }
+    run.abort();
+}
+
+/// The question `request` holds, if it is of this kind.
+pub(crate) fn asked<M: Message>(request: &Request) -> Option<M> {
+    (request.kind == M::KIND.name).then(|| codec::decode(&request.body).unwrap())
+}
+
+/// The bytes of an answer to a question of this kind.
+pub(crate) fn ok<M: Message>(answer: M::Answer) -> Answer {
+    Ok(codec::encode(&answer))
+}
+
+fn edge() -> NodeId {
+    NodeId::new("edge-1").unwrap()
+}
+
+#[tokio::test]
+async fn a_question_goes_to_the_address_its_kind_names_with_the_node_in_it() {
+    let control = answered_by(|request| {
+        assert_eq!(request.to, "fleet");
+        ok::<Retire>(Retired { already: request.kind == "retire" })
+    });
+    assert!(control.ask(&Retire { node: edge() }).await.unwrap().already);
+    let control = answered_by(|request| Err(Refusal::new("to", request.to.clone(), "", "")));
+    let asked = tenure_protocol::operator::Node { node: edge() };
+    assert_eq!(control.ask_of(&edge(), &asked).await.unwrap_err().refusal.happened, "node/edge-1");
+}
+
+#[tokio::test]
+async fn a_connection_that_ends_before_the_answer_is_a_failure_and_not_a_refusal() {
+    let (near, far) = tokio::io::duplex(1024);
+    drop(far);
+    let control = Caller::over(near, "the control plane");
+    let trouble = control.ask(&Retire { node: edge() }).await.unwrap_err();
+    assert_eq!((trouble.exit, trouble.refusal.code.as_str()), (Exit::Failed, "connection_lost"));
+    assert_eq!(
+        trouble.refusal.happened,
+        "the control plane closed the connection before it answered `retire`"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_does_not_come_leaves_open_whether_it_was_done() {
+    let (near, _far) = tokio::io::duplex(1024);
+    let control = Caller::over(near, "the control plane");
+    let trouble = control.ask(&Retire { node: edge() }).await.unwrap_err();
+    assert_eq!((trouble.exit, trouble.refusal.code.as_str()), (Exit::Failed, "no_answer"));
+    assert_eq!(trouble.refusal.means, "nobody knows from here whether it was done");
+}
+
+// rule: S-09
+#[tokio::test]
+async fn a_socket_of_ones_own_is_spoken_to_and_one_of_somebody_else_is_named() {
+    let (near, _far) = UnixStream::pair().unwrap();
+    assert!(Caller::trusted(near, Path::new("/s"), "the control plane").is_ok());
+    let trouble = foreign(Path::new("/tmp/s"), 4711);
+    assert_eq!(trouble.refusal.happened, "the socket /tmp/s is held by user id 4711");
+    assert_eq!(trouble.exit, Exit::Refused);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_declare_is_waited_for_longer_than_the_control_plane_itself_waits_and_a_question_is_not() {
+    let (near, _far) = tokio::io::duplex(1024);
+    let control = Caller::over(near, "the control plane");
+    let began = tokio::time::Instant::now();
+    control.ask(&tenure_protocol::operator::Nodes { after: None }).await.unwrap_err();
+    assert_eq!(began.elapsed(), Duration::from_secs(120));
+    let began = tokio::time::Instant::now();
+    let folder = tenure_protocol::id::Digest::of(b"folder");
+    let declare = tenure_protocol::operator::Declare { folder, plan: false, allow_removals: None };
+    assert_eq!(control.ask(&declare).await.unwrap_err().refusal.code, "no_answer");
+    assert!(began.elapsed() > Duration::from_secs(15 * 60));
+}

@@ -1,0 +1,90 @@
+//! What a declaration changes, node by node, as a person reads it.
+
+use tenure_protocol::operator::{Change, ChangeKind, NodePlan, Plan};
+use tenure_protocol::text::shown;
+
+use crate::ending::Trouble;
+use crate::screen::{Screen, Tone};
+use crate::words::counted;
+
+/// The longest line of a difference.
+const LINE: usize = 400;
+
+/// Whether it is done or only shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Says {
+    Changed,
+    WouldChange,
+}
+
+pub(crate) fn print(plan: &Plan, says: Says, screen: &mut Screen) -> Result<(), Trouble> {
+    for node in &plan.nodes {
+        screen.print(&format!("{}\n", head(node)))?;
+        for change in &node.changes {
+            let text = text(change, screen);
+            screen.print(&text)?;
+        }
+    }
+    if !plan.not_in_folder.is_empty() {
+        let names: Vec<&str> = plan.not_in_folder.iter().map(|node| node.as_str()).collect();
+        screen.print(&format!("not in this folder, and left as they are: {}\n", names.join(", ")))?;
+    }
+    let line = last_line(plan, says);
+    screen.print(&format!("{line}\n"))
+}
+
+fn head(plan: &NodePlan) -> String {
+    let NodePlan { node, from, to, resources, changes } = plan;
+    let resources = counted(*resources, "resource");
+    if *from == Some(*to) {
+        return format!("{node}  revision {to}, {resources}: nothing changes");
+    }
+    let from = from.map_or_else(|| "none".to_owned(), |from| from.to_string());
+    format!("{node}  revision {from} → {to}, {resources}: {}", sum(changes))
+}
+
+fn sum(changes: &[Change]) -> String {
+    let kinds = [(ChangeKind::Add, "added"), (ChangeKind::Change, "changed"), (ChangeKind::Leave, "leaving")];
+    let words: Vec<String> = kinds
+        .into_iter()
+        .map(|(kind, word)| (changes.iter().filter(|change| change.what == kind).count(), word))
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
+    if words.is_empty() { "no resource changes".to_owned() } else { words.join(", ") }
+}
+
+fn text(change: &Change, screen: &Screen) -> String {
+    let (sign, tone) = match change.what {
+        ChangeKind::Add => ('+', Tone::Added),
+        ChangeKind::Change => ('~', Tone::Changed),
+        ChangeKind::Leave => ('-', Tone::Gone),
+    };
+    let head = format!("  {sign} {}  ({})", shown(&change.key, LINE), change.module);
+    let mut text = format!("{}\n", screen.paint(tone, &head));
+    for line in change.detail.iter().flat_map(|detail| detail.lines()) {
+        let line = shown(line, LINE);
+        let tone = match line.as_bytes().first() {
+            Some(b'+') => Some(Tone::Added),
+            Some(b'-') => Some(Tone::Gone),
+            _ => None,
+        };
+        let line = tone.map_or_else(|| line.as_str().into(), |tone| screen.paint(tone, &line));
+        text.push_str(&format!("      {line}\n"));
+    }
+    text
+}
+
+fn last_line(plan: &Plan, says: Says) -> String {
+    let count = |nodes: usize| counted(nodes.try_into().unwrap_or(u64::MAX), "node");
+    let all = count(plan.nodes.len());
+    let changed = plan.nodes.iter().filter(|node| node.from != Some(node.to)).count();
+    match (says, changed) {
+        (Says::WouldChange, 0) => format!("plan for {all}: nothing would change; nothing was written"),
+        (Says::WouldChange, _) => {
+            format!("plan for {all}: {} would get a new revision; nothing was written", count(changed))
+        }
+        (Says::Changed, 0) => format!("declared for {all}: nothing changed"),
+        (Says::Changed, _) => format!("declared for {all}: {} got a new revision", count(changed)),
+    }
+}
