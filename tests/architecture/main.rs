@@ -8,8 +8,18 @@ use tenure_tests::tree;
 /// Files that decide. They know no runtime, no clock, no disk, no database: *now* is an argument.
 const PURE: [&str; 8] = ["state", "plan", "hold", "admit", "redeem", "recognise", "render", "preview"];
 const IMPURE: [&str; 12] = [
-    "tokio::", "ractor", "rusqlite", "std::fs", "std::net", "std::process", "SystemTime", "Instant::now", "std::thread",
-    "SharedClock", "Database", "nix::",
+    "tokio::",
+    "ractor",
+    "rusqlite",
+    "std::fs",
+    "std::net",
+    "std::process",
+    "SystemTime",
+    "Instant::now",
+    "std::thread",
+    "SharedClock",
+    "Database",
+    "nix::",
 ];
 
 fn manifest(of: &str) -> toml::Table {
@@ -45,7 +55,9 @@ fn assert_names_none(files: &[PathBuf], words: &[&str], why: &str) {
 #[test]
 fn protocol_and_actors_know_nothing_of_each_other_and_nothing_above_them() {
     let protocol = dependencies(&manifest("protocol/Cargo.toml"));
-    for never in ["tenure-actors", "tenure-host", "tenure-controlplane", "ractor", "rusqlite", "nix", "tempfile"] {
+    for never in
+        ["tenure-actors", "tenure-host", "tenure-controlplane", "ractor", "rusqlite", "nix", "tempfile"]
+    {
         assert!(!protocol.contains(never), "protocol must not depend on {never}");
     }
     let actors = dependencies(&manifest("actors/Cargo.toml"));
@@ -62,7 +74,13 @@ fn host_and_control_plane_know_each_other_only_through_the_protocol() {
 
 #[test]
 fn nothing_imports_the_tests() {
-    for of in ["Cargo.toml", "protocol/Cargo.toml", "actors/Cargo.toml", "host/Cargo.toml", "controlplane/Cargo.toml"] {
+    for of in [
+        "Cargo.toml",
+        "protocol/Cargo.toml",
+        "actors/Cargo.toml",
+        "host/Cargo.toml",
+        "controlplane/Cargo.toml",
+    ] {
         assert!(!dependencies(&manifest(of)).contains("tenure-tests"), "{of}");
     }
 }
@@ -81,33 +99,68 @@ fn a_file_that_decides_names_no_runtime_no_clock_and_no_disk() {
 fn an_adapter_names_neither_the_store_nor_the_link() {
     let files = tree::sources(&["host/src/resource"]);
     assert!(files.len() >= 2);
-    assert_names_none(&files, &["crate::store", "crate::link", "rusqlite", "Database"], "an adapter reaches outside its kind");
+    assert_names_none(
+        &files,
+        &["crate::store", "crate::link", "rusqlite", "Database"],
+        "an adapter reaches outside its kind",
+    );
 }
 
 #[test]
 fn the_command_line_speaks_the_message_api_and_names_no_store_and_no_actor() {
-    let words = ["ractor", "rusqlite", "::store", "::node", "::fleet", "::catalogue", "::lease", "::reconcile", "Database"];
-    assert_names_none(&tree::sources(&["controlplane/cli"]), &words, "the command line reaches behind the API");
+    // `up` starts both daemons; the one file where both sides meet names them, by their own front doors.
+    let files: Vec<PathBuf> = tree::sources(&["controlplane/cli"])
+        .into_iter()
+        .filter(|file| !file.ends_with("daemons.rs"))
+        .collect();
+    let words = [
+        "ractor",
+        "rusqlite",
+        "tenure_controlplane",
+        "tenure_host",
+        "tenure_actors::supervisor",
+        "tenure_actors::database",
+    ];
+    assert_names_none(&files, &words, "the command line reaches behind the API");
 }
 
 #[test]
 fn programs_are_thin() {
-    for file in ["host/bin/tenure-host.rs", "controlplane/bin/tenure-control.rs", "controlplane/cli/main.rs"] {
-        let lines = code(&tree::root().join(file)).into_iter().filter(|(_, line)| !line.trim().is_empty()).count();
-        assert!(lines <= 40, "{file} has {lines} lines of code: logic belongs in the library");
+    let most = [
+        ("host/bin/tenure-host.rs", 10),
+        ("controlplane/bin/tenure-control.rs", 10),
+        ("controlplane/cli/main.rs", 80),
+    ];
+    for (file, most) in most {
+        let lines =
+            code(&tree::root().join(file)).into_iter().filter(|(_, line)| !line.trim().is_empty()).count();
+        assert!(lines <= most, "{file} has {lines} lines of code: logic belongs in the library");
     }
 }
 
 #[test]
 fn protocol_is_the_only_crate_that_writes_what_crosses_a_wire() {
     let files = tree::sources(&["host/src", "controlplane/src", "controlplane/cli", "actors/src"]);
-    assert_names_none(&files, &["rmp_serde", "rustls::ClientConfig::builder", "rustls::ServerConfig::builder"], "a second codec");
+    assert_names_none(
+        &files,
+        &["rmp_serde", "rustls::ClientConfig::builder", "rustls::ServerConfig::builder"],
+        "a second codec",
+    );
 }
 
 #[test]
 fn the_visible_top_level_stays_as_it_is() {
     let allowed = [
-        "Cargo.toml", "Cargo.lock", "README.md", "LICENSE", "actors", "protocol", "host", "controlplane", "packaging", "tests",
+        "Cargo.toml",
+        "Cargo.lock",
+        "README.md",
+        "LICENSE",
+        "actors",
+        "protocol",
+        "host",
+        "controlplane",
+        "packaging",
+        "tests",
         "target",
     ];
     for entry in std::fs::read_dir(tree::root()).unwrap() {
@@ -118,7 +171,17 @@ fn the_visible_top_level_stays_as_it_is() {
 
 #[test]
 fn names_say_what_is_in_a_file() {
-    let never = ["mod.rs", "utils.rs", "util.rs", "common.rs", "helpers.rs", "types.rs", "manager.rs", "service.rs", "misc.rs"];
+    let never = [
+        "mod.rs",
+        "utils.rs",
+        "util.rs",
+        "common.rs",
+        "helpers.rs",
+        "types.rs",
+        "manager.rs",
+        "service.rs",
+        "misc.rs",
+    ];
     for file in tree::sources(&["actors", "protocol", "host", "controlplane", "tests"]) {
         let name = file.file_name().unwrap().to_str().unwrap();
         assert!(!never.contains(&name), "{}", file.display());
@@ -129,7 +192,9 @@ fn names_say_what_is_in_a_file() {
 fn no_source_file_holds_two_concepts_worth_of_lines() {
     let long: Vec<String> = tree::sources(&["actors", "protocol", "host", "controlplane"])
         .into_iter()
-        .filter(|file| !file.ends_with("tests.rs") && !file.components().any(|part| part.as_os_str() == "tests"))
+        .filter(|file| {
+            !file.ends_with("tests.rs") && !file.components().any(|part| part.as_os_str() == "tests")
+        })
         .map(|file| (std::fs::read_to_string(&file).unwrap().lines().count(), file))
         .filter(|(lines, _)| *lines > 500)
         .map(|(lines, file)| format!("{} ({lines})", file.display()))
@@ -139,11 +204,14 @@ fn no_source_file_holds_two_concepts_worth_of_lines() {
 
 #[test]
 fn every_source_file_begins_with_what_it_is() {
-    let without: Vec<String> = tree::sources(&["actors/src", "protocol/src", "host/src", "controlplane/src", "controlplane/cli"])
-        .into_iter()
-        .filter(|file| !file.ends_with("tests.rs") && !file.components().any(|part| part.as_os_str() == "tests"))
-        .filter(|file| !std::fs::read_to_string(file).unwrap().starts_with("//!"))
-        .map(|file| file.display().to_string())
-        .collect();
+    let without: Vec<String> =
+        tree::sources(&["actors/src", "protocol/src", "host/src", "controlplane/src", "controlplane/cli"])
+            .into_iter()
+            .filter(|file| {
+                !file.ends_with("tests.rs") && !file.components().any(|part| part.as_os_str() == "tests")
+            })
+            .filter(|file| !std::fs::read_to_string(file).unwrap().starts_with("//!"))
+            .map(|file| file.display().to_string())
+            .collect();
     assert!(without.is_empty(), "no `//!` at the top:\n{}", without.join("\n"));
 }

@@ -33,7 +33,9 @@ fn declare(json: bool) {
         let sandbox = Sandbox::enrolled(&[]);
         let mut module = String::from("[[directory]]\npath = \"/srv\"\n");
         for folder in 0..n / 100 {
-            module.push_str(&format!("[[directory]]\npath = \"/srv/{folder}\"\nneeds = [\"directory:/srv\"]\n"));
+            module.push_str(&format!(
+                "[[directory]]\npath = \"/srv/{folder}\"\nneeds = [\"directory:/srv\"]\n"
+            ));
         }
         for at in 0..n {
             let text = format!("{at:064}").repeat(16);
@@ -44,7 +46,9 @@ fn declare(json: bool) {
         let folder = sandbox.at("fleet").display().to_string();
         sandbox.tenure(&["declare", &folder]).expect(0);
         let written = began.elapsed();
-        wait::until_true("all are applied", SOON * 10, || sandbox.tenure(&["nodes", "--json"]).json()[0]["revision"]["applied"] == 1);
+        wait::until_true("all are applied", SOON * 10, || {
+            sandbox.tenure(&["nodes", "--json"]).json()[0]["revision"]["applied"] == 1
+        });
         let applied = began.elapsed();
         row(json, "declare", "declaration written", n, written.as_secs_f64(), "s");
         row(json, "declare", "all applied and reported", n, applied.as_secs_f64(), "s");

@@ -83,6 +83,7 @@ fn outcome() -> ResourceOutcome {
 
 fn summary() -> Summary {
     Summary {
+        refused_revision: None,
         pass: 3,
         trigger: Trigger::Timer,
         revision: Some(revision()),
@@ -153,7 +154,11 @@ fn link(examples: &mut Vec<(String, Vec<u8>)>) {
     let protocol = ProtocolRange { lowest: 1, highest: 1 };
     let (key, proof) = (NodeKey::from_seed(&[7; 32]).public(), Proof::from_bytes([5; 64]));
     let software = || "0.1.0".to_owned();
-    add(examples, enrolment::Hello { token: token(), key, proof, software: software(), protocol }, Verified { protocol: 1 });
+    add(
+        examples,
+        enrolment::Hello { token: token(), key, proof, software: software(), protocol },
+        Verified { protocol: 1 },
+    );
     let inventory = Inventory {
         listeners: vec!["tcp 0.0.0.0:5432 postgres".into()],
         kinds: vec!["file".into()],
@@ -207,8 +212,11 @@ fn link(examples: &mut Vec<(String, Vec<u8>)>) {
         declared: Some(push()),
     };
     add(examples, hello, welcome);
-    let renewed =
-        session::Renewed { token: session_token(), expires: Millis(1_700_000_000_000), expires_in_ms: 1_800_000 };
+    let renewed = session::Renewed {
+        token: session_token(),
+        expires: Millis(1_700_000_000_000),
+        expires_in_ms: 1_800_000,
+    };
     add(examples, session::Renew {}, renewed);
     let facts = Facts {
         observed_at: Millis(1_700_000_000_000),
@@ -232,7 +240,11 @@ fn link(examples: &mut Vec<(String, Vec<u8>)>) {
         key: Some("file:/etc/a".into()),
         text: "its content differed".into(),
     };
-    add(examples, Spooled { events: vec![event] }, Acknowledged { events: vec![EventId::from_bytes([9; 16])] });
+    add(
+        examples,
+        Spooled { events: vec![event] },
+        Acknowledged { events: vec![EventId::from_bytes([9; 16])] },
+    );
     let wanted = vec![Wanted { sha256: Digest::of(b"x"), offset: 0 }];
     add(examples, Fetch { wanted }, pieces());
     add(examples, push(), Pushed::HaveLater(revision()));
@@ -319,8 +331,13 @@ fn operator(examples: &mut Vec<(String, Vec<u8>)>) {
         observed_at: Millis(1_700_000_000_000),
         received_at: Millis(1_700_000_000_001),
     };
-    add(examples, Events { after: Some(0), node: Some(node()) }, EventsPage { events: vec![listed], more: false });
-    let invited = || Invited { node: node(), token: token(), expires: Millis(1_700_000_000_000), handed_back: false };
+    add(
+        examples,
+        Events { after: Some(0), node: Some(node()) },
+        EventsPage { events: vec![listed], more: false },
+    );
+    let invited =
+        || Invited { node: node(), token: token(), expires: Millis(1_700_000_000_000), handed_back: false };
     let invite = Invite {
         node: Some(node()),
         rental: Some(rental()),
@@ -339,10 +356,17 @@ fn operator(examples: &mut Vec<(String, Vec<u8>)>) {
     let declare = Declare { folder: Digest::of(b"folder"), plan: true, allow_removals: Some(3) };
     add(examples, declare, Declared { written: false, plan: content });
     add(examples, Render { folder: Digest::of(b"folder"), node: node() }, Rendered { declaration: content });
-    let folder = Folder { files: vec![FolderFile { path: "fleet.toml".into(), sha256: Digest::of(b"x"), size: 1 }] };
+    let folder =
+        Folder { files: vec![FolderFile { path: "fleet.toml".into(), sha256: Digest::of(b"x"), size: 1 }] };
     examples.push(("document.folder".to_owned(), serde_json::to_vec(&folder).unwrap()));
-    let change = Change { key: "file:/etc/a".into(), module: module(), what: ChangeKind::Change, detail: vec!["mode 0644 → 0600".into()] };
-    let plan = NodePlan { node: node(), from: None, to: RevisionNumber(1), resources: 1, changes: vec![change] };
+    let change = Change {
+        key: "file:/etc/a".into(),
+        module: module(),
+        what: ChangeKind::Change,
+        detail: vec!["mode 0644 → 0600".into()],
+    };
+    let plan =
+        NodePlan { node: node(), from: None, to: RevisionNumber(1), resources: 1, changes: vec![change] };
     let plan = Plan { nodes: vec![plan], not_in_folder: vec![node()] };
     examples.push(("document.plan".to_owned(), serde_json::to_vec(&plan).unwrap()));
 }
@@ -374,7 +398,8 @@ fn host(examples: &mut Vec<(String, Vec<u8>)>) {
         sandbox: true,
     };
     add(examples, rescue::Status {}, status);
-    let enrolled = rescue::EnrolledAs { node: node(), mode: Mode::Converged, briefing: vec![line()], already: false };
+    let enrolled =
+        rescue::EnrolledAs { node: node(), mode: Mode::Converged, briefing: vec![line()], already: false };
     add(examples, rescue::Enrol { token: token() }, enrolled);
     add(examples, rescue::Apply {}, rescue::Applied { summary: summary() });
     let outcomes = rescue::OutcomesPage { outcomes: vec![outcome()], more: false };

@@ -31,19 +31,24 @@ fn every_message_and_its_answer_have_the_bytes_they_had() {
             changed.push(name);
         }
     }
-    assert!(changed.is_empty(), "the wire changed: {changed:?}; if that is meant, `tests/run bless` and a changelog line");
+    assert!(
+        changed.is_empty(),
+        "the wire changed: {changed:?}; if that is meant, `tests/run bless` and a changelog line"
+    );
 }
 
 #[test]
 fn every_kind_has_an_example() {
     let examples: BTreeSet<String> = examples::all().into_iter().map(|(name, _)| name).collect();
-    let without: Vec<&str> = KINDS.iter().map(|kind| kind.name).filter(|name| !examples.contains(*name)).collect();
+    let without: Vec<&str> =
+        KINDS.iter().map(|kind| kind.name).filter(|name| !examples.contains(*name)).collect();
     assert!(without.is_empty(), "no example of {without:?}");
 }
 
 #[test]
 fn no_golden_frame_is_of_a_message_that_is_gone() {
-    let examples: BTreeSet<String> = examples::all().into_iter().map(|(name, _)| format!("{name}.hex")).collect();
+    let examples: BTreeSet<String> =
+        examples::all().into_iter().map(|(name, _)| format!("{name}.hex")).collect();
     for entry in std::fs::read_dir(tree::root().join("tests/golden/frames")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         assert!(examples.contains(&name), "{name} has no example");

@@ -21,7 +21,8 @@ fn what_is_found_on_an_adopted_node_is_held_and_not_touched_while_the_rest_appli
     let node = sandbox.node();
     assert_eq!(node["mode"], "adopted");
     assert_eq!(sandbox.tenure(&["nodes", "--json"]).json()[0]["held"], 2);
-    let manifest: serde_json::Value = serde_json::from_str(&sandbox.read("/etc/tenure/node.json").unwrap()).unwrap();
+    let manifest: serde_json::Value =
+        serde_json::from_str(&sandbox.read("/etc/tenure/node.json").unwrap()).unwrap();
     assert_eq!(manifest["mode"], "adopted");
     let owned = sandbox.host(&["owned", "--json"]).expect(0).json();
     assert_eq!(owned.as_array().map(Vec::len), Some(1), "{owned}");

@@ -19,7 +19,9 @@ fn a_host_without_its_control_plane_repairs_is_killed_repairs_from_its_store_and
 
     sandbox.kill_control();
     spoil_and_wait(&sandbox, "it repairs with no link");
-    sandbox.wait("it says that it is disconnected", |s| s.host(&["status", "--json"]).json()["machine_state"] == "disconnected");
+    sandbox.wait("it says that it is disconnected", |s| {
+        s.host(&["status", "--json"]).json()["machine_state"] == "disconnected"
+    });
 
     sandbox.kill_host();
     std::fs::write(sandbox.machine("/srv/a.txt"), "spoilt while it was down").unwrap();
@@ -29,7 +31,8 @@ fn a_host_without_its_control_plane_repairs_is_killed_repairs_from_its_store_and
     sandbox.start_control();
     sandbox.wait_for_state("edge-1", "ready");
     sandbox.wait("the control plane hears of both repairs", |s| {
-        s.events().iter().filter(|e| e["kind"] == "drift_repaired" && e["key"] == "file:/srv/a.txt").count() >= 2
+        s.events().iter().filter(|e| e["kind"] == "drift_repaired" && e["key"] == "file:/srv/a.txt").count()
+            >= 2
     });
     sandbox.wait("the report is there", |s| s.node()["revision"]["applied"] == 1);
 }
@@ -56,8 +59,8 @@ fn what_is_declared_while_a_host_is_away_is_outstanding_and_applied_when_it_come
     let folder = sandbox.at("fleet").display().to_string();
     sandbox.tenure(&["declare", &folder]).expect(0);
     assert_eq!(sandbox.tenure(&["declare", &folder, "--wait=1s"]).code, 5);
-    assert_eq!(sandbox.tenure(&["rollout", "--json"]).json()[0]["standing"], "outstanding");
+    assert_eq!(sandbox.standing(), "outstanding");
     sandbox.start_host();
     sandbox.wait("it is applied", |s| s.read("/srv/a.txt").as_deref() == Some("a\n"));
-    sandbox.wait("and reported", |s| s.tenure(&["rollout", "--json"]).json()[0]["standing"] == "applied");
+    sandbox.wait("and reported", |s| s.standing() == "applied");
 }

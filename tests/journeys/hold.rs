@@ -43,8 +43,7 @@ fn a_declared_folder_is_on_the_machine_and_each_resource_is_shown() {
     assert!(resources.iter().all(|r| r["outcome"] == "applied" || r["outcome"] == "unchanged"), "{node}");
     assert_eq!(node["revision"]["declared"], 1);
     assert_eq!(node["revision"]["applied"], 1);
-    let rollout = sandbox.tenure(&["rollout", "--json"]).expect(0).json();
-    assert_eq!(rollout[0]["standing"], "applied", "{rollout}");
+    assert_eq!(sandbox.standing(), "applied");
 }
 
 #[test]
@@ -63,11 +62,15 @@ fn a_setting_of_a_group_reaches_a_template_and_a_nodes_own_value_wins() {
 #[test]
 fn a_plan_shows_what_would_change_and_changes_nothing() {
     let sandbox = declared();
-    sandbox.module(&MODULE.replace("plain\\n", "changed\\n").replace("\"hello\"", "\"hi\""));
+    sandbox.module(&MODULE.replace("plain\\n", "wholly other\\n").replace("\"hello\"", "\"hi\""));
     let folder = sandbox.at("fleet").display().to_string();
     let plan = sandbox.tenure(&["declare", &folder, "--plan"]).expect(0);
     assert!(plan.out.contains("/srv/web/index.html") && plan.out.contains("+<p>hi from"), "{}", plan.out);
-    assert!(plan.out.contains("/srv/web/plain.txt") && !plan.out.contains("changed"), "closed content is not shown: {}", plan.out);
+    assert!(
+        plan.out.contains("/srv/web/plain.txt") && !plan.out.contains("wholly other"),
+        "closed content is not shown: {}",
+        plan.out
+    );
     assert_eq!(sandbox.node()["revision"]["declared"], 1);
     assert_eq!(sandbox.read("/srv/web/plain.txt").unwrap(), "plain\n");
 }
@@ -87,14 +90,17 @@ fn a_file_changed_by_hand_is_repaired_by_the_timer_and_reported_as_drift() {
     std::fs::write(sandbox.machine("/srv/web/index.html"), "somebody was here").unwrap();
     sandbox.wait("the file is repaired", |s| s.read("/srv/web/index.html").unwrap().starts_with("<p>hello"));
     sandbox.wait("the drift is told", |s| {
-        s.events().iter().any(|e| e["kind"] == "drift_repaired" && e["key"] == "file:/srv/web/index.html" && e["node"] == "edge-1")
+        s.events().iter().any(|e| {
+            e["kind"] == "drift_repaired" && e["key"] == "file:/srv/web/index.html" && e["node"] == "edge-1"
+        })
     });
 }
 
 #[test]
 fn a_quiet_fleet_writes_no_line_and_no_event() {
     let sandbox = declared();
-    let passes = |s: &Sandbox| s.host(&["status", "--json"]).expect(0).json()["last"]["pass"].as_u64().unwrap_or(0);
+    let passes =
+        |s: &Sandbox| s.host(&["status", "--json"]).expect(0).json()["last"]["pass"].as_u64().unwrap_or(0);
     let before = passes(&sandbox);
     let lines = sandbox.host.as_ref().unwrap().said().lines().count();
     let events = sandbox.events().len();
@@ -106,7 +112,8 @@ fn a_quiet_fleet_writes_no_line_and_no_event() {
 #[test]
 fn a_bundle_is_rendered_and_holds_the_declaration_and_its_contents() {
     let sandbox = declared();
-    let (folder, out) = (sandbox.at("fleet").display().to_string(), sandbox.at("bundle").display().to_string());
+    let (folder, out) =
+        (sandbox.at("fleet").display().to_string(), sandbox.at("bundle").display().to_string());
     sandbox.tenure(&["render", &folder, "--node", "edge-1", "--out", &out]).expect(0);
     let declaration = std::fs::read(sandbox.at("bundle/declaration.json")).unwrap();
     let parsed = tenure_protocol::declaration::Declaration::parse(&declaration).unwrap();

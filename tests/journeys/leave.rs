@@ -60,9 +60,11 @@ fn a_declaration_that_loses_too_much_is_refused_with_the_word_to_type_and_nothin
     assert!(refused.err.contains("--allow-removals 4"), "{}", refused.err);
     sandbox.write("fleet/fleet.toml", "[node.\"edge-1\"]\nmodules = []\n");
     sandbox.declare(&[]).expect(3);
-    sandbox.declare(&["--allow-removals", "5"]).expect(3);
+    sandbox.declare(&["--allow-removals", "4"]).expect(3);
     assert_eq!(sandbox.node()["revision"]["declared"], 1);
     assert_eq!(sandbox.read("/srv/web/made.txt").unwrap(), "made\n");
+    sandbox.declare(&["--allow-removals", "5"]).expect(0);
+    assert_eq!(sandbox.read("/srv/web/made.txt"), None);
 }
 
 #[test]

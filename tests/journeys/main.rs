@@ -5,5 +5,6 @@ mod bad_input;
 mod disconnected;
 mod enrol;
 mod hold;
+mod killed;
 mod leave;
 mod up;

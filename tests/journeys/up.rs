@@ -34,7 +34,11 @@ impl Up {
 }
 
 fn commands(said: &str) -> Vec<String> {
-    said.lines().map(str::trim).filter(|line| line.starts_with('/') && line.contains("--socket")).map(str::to_owned).collect()
+    said.lines()
+        .map(str::trim)
+        .filter(|line| line.starts_with('/') && line.contains("--socket"))
+        .map(str::to_owned)
+        .collect()
 }
 
 #[test]
@@ -47,9 +51,12 @@ fn what_it_prints_to_try_next_works_as_printed_and_a_second_run_continues() {
         run("tenure", &words[1..], place.folder.path()).expect(0);
     }
     let socket = commands[0].split_whitespace().skip_while(|word| *word != "--socket").nth(1).unwrap();
-    let nodes = || run("tenure", &["nodes", "--json", "--socket", socket], place.folder.path()).expect(0).json();
+    let nodes =
+        || run("tenure", &["nodes", "--json", "--socket", socket], place.folder.path()).expect(0).json();
     wait::until_true("the example is applied", SOON, || nodes()[0]["revision"]["applied"] == 1);
-    let fencing = || run("tenure", &["node", "sandbox", "--json", "--socket", socket], place.folder.path()).json()["fencing_token"].clone();
+    let fencing = || {
+        run("tenure", &["node", "sandbox", "--json", "--socket", socket], place.folder.path()).json()["fencing_token"].clone()
+    };
     let before = fencing();
     let status = up.stop();
     assert!(status.success(), "{status:?}");
@@ -97,5 +104,8 @@ fn when_up_is_killed_neither_daemon_is_left_behind() {
 
 fn processes() -> Vec<String> {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
-    entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok()).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).collect()
+    entries
+        .filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok())
+        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        .collect()
 }

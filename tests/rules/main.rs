@@ -28,11 +28,16 @@ fn said() -> Held {
     let mut held = Held::new();
     for file in tree::sources(&["actors", "protocol", "host", "controlplane", "tests"]) {
         let text = std::fs::read_to_string(&file).unwrap();
-        let mut waiting: Vec<String> = Vec::new();
+        let (mut waiting, mut last): (Vec<String>, Option<&str>) = (Vec::new(), None);
         for line in text.lines().map(str::trim) {
             if let Some(number) = line.strip_prefix("// rule: ").or_else(|| line.strip_prefix("// case: ")) {
                 waiting.extend(number.split([',', ' ']).filter(|part| !part.is_empty()).map(str::to_owned));
-            } else if let Some(name) = function(line) {
+                continue;
+            }
+            // A mark stands above its test, or as the first line in it.
+            last = function(line).or(last);
+            let between = line.is_empty() || line.starts_with("//") || line.starts_with('#');
+            if let (false, Some(name)) = (between, last) {
                 for number in waiting.drain(..) {
                     held.entry(number).or_default().insert(format!("{}: {name}", place(&file)));
                 }
@@ -77,7 +82,8 @@ fn list() -> String {
 }
 
 fn written(held: &Held) -> String {
-    let head: String = list().lines().take_while(|line| line.starts_with('#')).map(|line| format!("{line}\n")).collect();
+    let head: String =
+        list().lines().take_while(|line| line.starts_with('#')).map(|line| format!("{line}\n")).collect();
     let body: String = held
         .iter()
         .map(|(number, tests)| {
@@ -95,7 +101,10 @@ fn every_promise_that_is_claimed_is_held_by_a_test_and_the_list_names_it() {
     let unheld: Vec<String> = numbers(&claimed).difference(&numbers(&said)).cloned().collect();
     assert!(unheld.is_empty(), "claimed and held by no test: {unheld:?}");
     let unclaimed: Vec<String> = numbers(&said).difference(&numbers(&claimed)).cloned().collect();
-    assert!(unclaimed.is_empty(), "held by a test and not claimed; add the number to tests/rules/held.txt: {unclaimed:?}");
+    assert!(
+        unclaimed.is_empty(),
+        "held by a test and not claimed; add the number to tests/rules/held.txt: {unclaimed:?}"
+    );
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(tree::root().join("tests/rules/held.txt"), written(&said)).unwrap();
         return;

@@ -1,6 +1,7 @@
 //! Real machines for the tests: whole systems under systemd-nspawn on a network of their own, booted in a second.
 //! A [`Lab`] belongs to one test: its names are unique to this run, its network reaches nothing outside it, and what it
 //! made is gone when the last of it is dropped, also after a panic; what a killed run left is swept by the next one.
+//! Logs are kept of tests that fail, and of all where `TENURE_LAB_KEEP` is set.
 //! It never touches the build machine's own network, services or packages. The test binary `lab` uses it.
 //!
 //! ```no_run
@@ -17,10 +18,11 @@ pub use apt::{AptRepository, Trust};
 pub use base::Base;
 pub use deb::Deb;
 pub use machine::Machine;
-pub use program::Output;
+pub use pair::{PORT, Pair, SOON};
 pub use proxy::{Direction, Proxy};
 pub use snapshot::{Difference, Snapshot};
-pub use wait::{wait_for, wait_until};
+pub use tarball::Tarball;
+pub use tool::Output;
 
 use bed::Bed;
 
@@ -33,11 +35,13 @@ mod cgroup;
 mod deb;
 mod files;
 mod machine;
-mod program;
+mod pair;
 mod proxy;
 mod run;
 mod snapshot;
 mod sweep;
+mod tarball;
+mod tool;
 mod wait;
 
 /// One test's machines and the network between them.
@@ -54,7 +58,7 @@ impl Lab {
     }
 
     /// Makes a machine with an address of its own and boots it; returns when its service manager has settled. The name
-    /// is its host name too: at most 12 characters.
+    /// is its host name too.
     #[must_use]
     pub fn machine(&self, name: &str, base: Base) -> Machine {
         let machine = self.machine_off(name, base);

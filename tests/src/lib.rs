@@ -5,6 +5,7 @@
     reason = "the harness is the one place of the tests that starts programs and looks at the clock"
 )]
 
+pub mod lab;
 pub mod program;
 pub mod sandbox;
 pub mod tree;

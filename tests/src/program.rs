@@ -25,7 +25,8 @@ pub fn folder() -> &'static Path {
             .status()
             .expect("cargo starts");
         assert!(built.success(), "the programs could not be built");
-        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| tree::root().join("target"), PathBuf::from);
+        let target =
+            std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| tree::root().join("target"), PathBuf::from);
         target.join("release")
     })
 }
@@ -79,7 +80,11 @@ pub fn run(name: &str, arguments: &[&str], folder_of_work: &Path) -> Ran {
     let err = read(err.map(|stream| Box::new(stream) as _));
     let mut running = Running { child, name: name.to_owned(), log: PathBuf::new() };
     let status = running.ended_within(Duration::from_secs(60));
-    Ran { code: status.code().unwrap_or(255), out: out.join().unwrap_or_default(), err: err.join().unwrap_or_default() }
+    Ran {
+        code: status.code().unwrap_or(255),
+        out: out.join().unwrap_or_default(),
+        err: err.join().unwrap_or_default(),
+    }
 }
 
 /// A program that runs; it is killed when this is dropped.

@@ -143,19 +143,37 @@ impl Sandbox {
     /// Writes a fleet folder with one module `web` for `edge-1`.
     pub fn module(&self, text: &str) {
         self.write("fleet/fleet.toml", "[node.\"edge-1\"]\nmodules = [\"web\"]\n");
-        self.write("fleet/modules/web/module.toml", format!("[module]\nname = \"web\"\nversion = \"1\"\n{text}"));
+        self.write(
+            "fleet/modules/web/module.toml",
+            format!("[module]\nname = \"web\"\nversion = \"1\"\n{text}"),
+        );
     }
 
     /// Declares the fleet folder and waits until every node is done with it.
     pub fn declare(&self, more: &[&str]) -> Ran {
         let folder = text(&self.at("fleet"));
-        let arguments: Vec<&str> = ["declare", &folder, "--wait=30s"].into_iter().chain(more.iter().copied()).collect();
+        let arguments: Vec<&str> =
+            ["declare", &folder, "--wait=30s"].into_iter().chain(more.iter().copied()).collect();
         self.tenure(&arguments)
     }
 
     /// What `tenure node edge-1 --json` says.
     pub fn node(&self) -> Value {
         self.tenure(&["node", "edge-1", "--json"]).expect(0).json()
+    }
+
+    /// In which column of `tenure rollout` the node stands.
+    pub fn standing(&self) -> String {
+        let rollout = self.tenure(&["rollout", "--json"]).expect(0).json();
+        let stands = |column: &&&str| {
+            rollout[**column]
+                .as_array()
+                .is_some_and(|nodes| nodes.iter().any(|node| node["node"] == "edge-1"))
+        };
+        ["applied", "failed", "outstanding"]
+            .iter()
+            .find(stands)
+            .map_or_else(|| rollout.to_string(), ToString::to_string)
     }
 
     /// What `tenure node` says of one resource; null when it does not name it.
@@ -169,7 +187,9 @@ impl Sandbox {
     pub fn wait_for_state(&self, node: &str, state: &str) {
         self.wait(&format!("{node} is {state}"), |sandbox| {
             let nodes = sandbox.tenure(&["nodes", "--json"]).json();
-            nodes.as_array().is_some_and(|nodes| nodes.iter().any(|line| line["node"] == node && line["state"] == state))
+            nodes
+                .as_array()
+                .is_some_and(|nodes| nodes.iter().any(|line| line["node"] == node && line["state"] == state))
         });
     }
 
