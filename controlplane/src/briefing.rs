@@ -39,10 +39,16 @@ fn system(join: &Join) -> BriefingLine {
 
 fn kinds(join: &Join) -> BriefingLine {
     let performed = |kind: &ResourceKind| join.inventory.kinds.iter().any(|known| known == kind.as_str());
+    // A sandbox is a directory tree: packages and units belong to a machine, and are refused there one by one.
+    let needed: &[ResourceKind] = if join.profile.sandbox {
+        &[ResourceKind::Directory, ResourceKind::File]
+    } else {
+        &ResourceKind::ALL
+    };
     let lacking: Vec<&str> =
-        ResourceKind::ALL.iter().filter(|kind| !performed(kind)).map(|kind| kind.as_str()).collect();
+        needed.iter().filter(|kind| !performed(kind)).map(|kind| kind.as_str()).collect();
     match lacking.is_empty() {
-        true => line("kinds", false, "every kind this control plane declares is performed".to_owned()),
+        true => line("kinds", false, format!("it performs {}", some(&join.inventory.kinds))),
         false => line("kinds", true, format!("this host does not perform {}", lacking.join(", "))),
     }
 }
@@ -116,12 +122,19 @@ mod tests {
         }
     }
 
-    const KINDS: &[&str] = &["directory", "file"];
+    const KINDS: &[&str] = &["package", "directory", "file", "unit"];
 
     // rule: H-13
     #[test]
     fn a_host_that_lacks_a_kind_enrols_and_is_not_assignable() {
         assert!(briefing(&join(&[], KINDS), Mode::Converged, 1).is_assignable());
+        let mut sandbox = join(&[], &["directory", "file"]);
+        assert!(!briefing(&sandbox, Mode::Converged, 1).is_assignable());
+        sandbox.profile.sandbox = true;
+        assert!(
+            briefing(&sandbox, Mode::Converged, 1).is_assignable(),
+            "a sandbox has no packages and units"
+        );
         let lacking = briefing(&join(&[], &["file"]), Mode::Converged, 1);
         assert!(!lacking.is_assignable());
         assert!(lacking.lines().iter().any(|line| line.failed && line.text.contains("directory")));

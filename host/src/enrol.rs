@@ -159,7 +159,7 @@ async fn redeem(place: &Place, token: &Presented, ready: &Ready) -> Result<Enrol
     let (root, sandbox) = (place.ground.root().to_owned(), place.ground.is_sandbox());
     let looked = tokio::task::spawn_blocking(move || Join {
         profile: machine::profile(&root, sandbox),
-        inventory: machine::inventory(),
+        inventory: machine::inventory(sandbox),
     });
     let join = looked.await.map_err(|_| DatabaseError::Closed)?;
     greeting::ask(&mut connection, 2, &join).await.map_err(|error| match error {

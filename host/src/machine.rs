@@ -40,10 +40,13 @@ pub fn profile(root: &Path, sandbox: bool) -> Profile {
     }
 }
 
-/// What was found that somebody else made. This version looks at listening sockets of TCP.
-pub fn inventory() -> Inventory {
+/// What was found that somebody else made, and what can be done here (N-19): a sandbox has no packages and units. This
+/// version looks at listening sockets of TCP.
+pub fn inventory(sandbox: bool) -> Inventory {
+    let performed: &[ResourceKind] =
+        if sandbox { &[ResourceKind::Directory, ResourceKind::File] } else { &ResourceKind::ALL };
     let mut inventory = Inventory {
-        kinds: ResourceKind::ALL.iter().map(|kind| kind.as_str().to_owned()).collect(),
+        kinds: performed.iter().map(|kind| kind.as_str().to_owned()).collect(),
         ..Inventory::default()
     };
     for (table, family) in [("/proc/net/tcp", Family::V4), ("/proc/net/tcp6", Family::V6)] {

@@ -254,7 +254,10 @@ pub(super) fn joining() -> Join {
             ..Profile::default()
         },
         inventory: Inventory {
-            kinds: vec!["directory".to_owned(), "file".to_owned()],
+            kinds: tenure_protocol::resource::ResourceKind::ALL
+                .iter()
+                .map(|kind| kind.as_str().to_owned())
+                .collect(),
             ..Inventory::default()
         },
     }
