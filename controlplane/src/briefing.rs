@@ -97,7 +97,9 @@ fn is_in_use(listener: &str) -> bool {
         "tenure-control",
         "tenure",
     ];
-    !loopback && !ordinary.contains(&program)
+    // A host that could not name the program says the address alone; the door one came in by is port 22 then.
+    let door = program.is_empty() && address.ends_with(":22");
+    !loopback && !door && !ordinary.contains(&program)
 }
 
 fn some(names: &[String]) -> String {
@@ -145,6 +147,11 @@ mod tests {
     fn a_converged_machine_in_use_has_a_failed_line_that_names_what_uses_it_and_an_adopted_one_has_not() {
         let join =
             join(&["tcp 0.0.0.0:5432 postgres", "tcp 0.0.0.0:22 sshd", "tcp 127.0.0.1:80 nginx"], KINDS);
+        let door = self::join(&["tcp 0.0.0.0:22", "tcp [::]:22"], KINDS);
+        assert!(
+            briefing(&door, Mode::Converged, 1).is_assignable(),
+            "the door one came in by is no sign of use"
+        );
         let converged = briefing(&join, Mode::Converged, 1);
         let failed: Vec<&BriefingLine> = converged.lines().iter().filter(|line| line.failed).collect();
         assert!(
