@@ -27,9 +27,9 @@ fn machine_in_use(lab: &Lab, base: Base) -> Machine {
 
 fn raise(machine: &Machine) {
     machine.start("up", &["/usr/local/bin/tenure", "up"]);
-    machine.wait_until("has joined itself", SOON, |machine| {
-        let said = machine.run(&["tenure", "nodes", "--json"]);
-        said.success() && said.json()[0]["state"] == "ready"
+    machine.wait_until("has joined itself and has a session", SOON, |machine| {
+        let said = machine.run(&["tenure", "node", "web-01", "--json"]);
+        said.success() && said.json()["session"].is_object()
     });
 }
 

@@ -18,7 +18,12 @@ pub fn folder() -> &'static Path {
         if let Some(given) = std::env::var_os("TENURE_PROGRAMS") {
             return given.into();
         }
-        let built = Command::new(env!("CARGO"))
+        let mut cargo = Command::new(env!("CARGO"));
+        // What a test runner says of the package under test would make build scripts of others run anew.
+        for (name, _) in std::env::vars_os().filter(|(name, _)| of_the_package_under_test(name)) {
+            cargo.env_remove(name);
+        }
+        let built = cargo
             .args(["build", "--release", "--quiet", "--bins"])
             .args(["--package", "tenure", "--package", "tenure-host", "--package", "tenure-controlplane"])
             .current_dir(tree::root())
@@ -29,6 +34,11 @@ pub fn folder() -> &'static Path {
             std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| tree::root().join("target"), PathBuf::from);
         target.join("release")
     })
+}
+
+fn of_the_package_under_test(name: &std::ffi::OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    [b"CARGO_PKG_".as_slice(), b"CARGO_MANIFEST_"].iter().any(|start| name.starts_with(start))
 }
 
 /// What a program that ended has said.
