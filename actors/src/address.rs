@@ -31,7 +31,7 @@ pub enum AskError {
     #[error("the part of the program that was asked is not running")]
     Gone,
     /// No answer came in time. The question stays in the mailbox and may still be handled later.
-    #[error("no answer came within {within:?}")]
+    #[error("no answer came within {} s", within.as_secs())]
     TimedOut {
         /// The deadline that the asker set.
         within: Duration,

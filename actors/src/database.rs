@@ -11,8 +11,13 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, Transaction};
 
+use crate::crash::Step;
+
+mod header;
 mod lock;
+mod obstacle;
 mod open;
+mod place;
 mod queue;
 mod readers;
 mod writer;
@@ -20,12 +25,17 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
+pub use obstacle::{Obstacle, blocks_left};
 pub use open::OpenError;
 pub use rusqlite;
 
+use place::Place;
 use queue::Queue;
 use readers::Readers;
-use writer::Outcome;
+use writer::{Outcome, Task};
+
+/// A store that is made has its name, and its tables.
+pub const CREATED: Step = Step::named("store.created");
 
 /// What is to be opened, and what must be found there.
 #[derive(Debug, Clone, Copy)]
@@ -59,6 +69,7 @@ pub enum Create {
 pub struct Database {
     queue: Arc<Queue>,
     readers: Arc<Readers>,
+    place: Arc<Place>,
 }
 
 /// Why the store did not do it. Each names the state of the store, so that nobody looks for the fault elsewhere.
@@ -76,9 +87,20 @@ pub enum DatabaseError {
     /// The disk answered with an error.
     #[error("the disk under the store reports errors")]
     Failing,
+    /// The file is in its place, and its log or its lock is not: what the next opening would find lacks what was done
+    /// last. [`Database::write_back`] writes all of it into the file.
+    #[error("the store's log or its lock was removed")]
+    LogRemoved,
     /// Too much is waiting, or another program holds the file; later it may work. Nothing was changed.
     #[error("the store is busy")]
     Busy,
+    /// The file was removed while it was open. What was acknowledged before can still be read, and nowhere else;
+    /// writing works again once the very same file lies there again.
+    #[error("the store's file was removed")]
+    Removed,
+    /// Another file lies in its place; what is open is not what the next opening would find.
+    #[error("another file lies in the place of the store's")]
+    Replaced,
     /// The store was closed. Nothing was changed.
     #[error("the store is closed")]
     Closed,
@@ -94,6 +116,13 @@ const QUEUE: usize = 1024;
 /// How long a caller waits for a place in the queue or for a free reader.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// Whether the store at `path` was left open by a process that ended, and its log was removed since. SQLite opens such
+/// a store as it was some time before, without a word; whoever made promises since must not.
+#[must_use]
+pub fn log_is_gone(path: &Path) -> bool {
+    lock::log_is_gone(path)
+}
+
 impl Database {
     /// Open a store, bring its schema up to date, and start its writer. It blocks for as long as the check of the whole
     /// file takes (55 ms for 70 MB were measured), so a daemon does it before its tree is up, or on a blocking thread.
@@ -102,11 +131,12 @@ impl Database {
     }
 
     fn open_with(opening: Opening<'_>, queue: usize, patience: Duration) -> Result<Self, OpenError> {
+        let cannot = |error| OpenError::of_file(opening.path, error);
         let opened = open::open(&opening)?;
-        let queue = writer::start(opened, queue, patience)
-            .map_err(|error| OpenError::CannotOpen { path: opening.path.to_owned(), source: error.into() })?;
+        let place = Arc::new(Place::of(opening.path).map_err(cannot)?);
+        let queue = writer::start(opened, Arc::clone(&place), queue, patience).map_err(cannot)?;
         let readers = Readers::open(&opening, patience).inspect_err(|_| queue.close())?;
-        Ok(Self { queue: Arc::new(queue), readers: Arc::new(readers) })
+        Ok(Self { queue: Arc::new(queue), readers: Arc::new(readers), place })
     }
 
     /// Queue one change and wait until it is on the disk. An `Err` out of `change` rolls it back, alone; a panic does
@@ -116,7 +146,8 @@ impl Database {
         change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, DatabaseError> {
         let (answer, answered) = tokio::sync::oneshot::channel();
-        let answer = move |outcome| drop(answer.send(outcome));
+        let place = Arc::clone(&self.place);
+        let answer = move |outcome: Outcome<T>| drop(answer.send(outcome.named(&place)));
         self.queue.push(writer::change(change, answer)).await?;
         answered.await.unwrap_or(Outcome::Failed(DatabaseError::Closed)).into_result()
     }
@@ -127,7 +158,8 @@ impl Database {
         change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, DatabaseError> {
         let (answer, answered) = std::sync::mpsc::sync_channel(1);
-        let answer = move |outcome| drop(answer.send(outcome));
+        let place = Arc::clone(&self.place);
+        let answer = move |outcome: Outcome<T>| drop(answer.send(outcome.named(&place)));
         self.queue.push_blocking(writer::change(change, answer))?;
         answered.recv().unwrap_or(Outcome::Failed(DatabaseError::Closed)).into_result()
     }
@@ -138,8 +170,9 @@ impl Database {
         &self,
         look: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, DatabaseError> {
-        let readers = Arc::clone(&self.readers);
-        match tokio::task::spawn_blocking(move || readers.read(look)).await {
+        let (readers, place) = (Arc::clone(&self.readers), Arc::clone(&self.place));
+        let read = move || readers.read(look).map_err(|error| place.named(error));
+        match tokio::task::spawn_blocking(read).await {
             Ok(result) => result,
             Err(ended) if ended.is_panic() => std::panic::resume_unwind(ended.into_panic()),
             // The runtime is going down.
@@ -152,7 +185,36 @@ impl Database {
         &self,
         look: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, DatabaseError> {
-        self.readers.read(look)
+        self.named(self.readers.read(look))
+    }
+
+    /// It asks the disk, which may take its time while that fails: on the writer's thread or one of the caller's own.
+    fn named<T>(&self, result: Result<T, DatabaseError>) -> Result<T, DatabaseError> {
+        result.map_err(|error| self.place.named(error))
+    }
+
+    /// Whether the files still lie where they were opened: [`DatabaseError::Removed`], [`DatabaseError::Replaced`] or
+    /// [`DatabaseError::LogRemoved`] if not. Every change asks before and after, so that none is acknowledged that nobody could find again.
+    pub fn in_place(&self) -> Result<(), DatabaseError> {
+        Ok(self.place.check()?)
+    }
+
+    /// Write a whole copy of what is stored to `path`, where nothing or an empty file may be; also when the store's own
+    /// file was removed. It is not synced. Never call it on a runtime's worker.
+    pub fn copy_to(&self, path: &Path) -> Result<(), DatabaseError> {
+        self.named(
+            self.readers
+                .alone(|connection| connection.execute("VACUUM INTO ?1", [path.to_string_lossy()]).map(drop)),
+        )
+    }
+
+    /// Write the log back into the file and stay open; it blocks until then. After the log was removed this is what makes
+    /// the file whole again, so nobody closes the store before it has worked: what is open is the only copy.
+    /// [`DatabaseError::Busy`] where a reader or another program held it up.
+    pub fn write_back(&self) -> Result<(), DatabaseError> {
+        let (answer, answered) = std::sync::mpsc::sync_channel(1);
+        self.queue.push_blocking(Task::WriteBack(answer))?;
+        self.named(answered.recv().map_err(|_| DatabaseError::Closed)?.map_err(DatabaseError::from))
     }
 
     /// Make the changes that are queued, write the log back into the file, end the writer, and give the lock free; it
@@ -165,8 +227,13 @@ impl Database {
 
 impl From<rusqlite::Error> for DatabaseError {
     fn from(error: rusqlite::Error) -> Self {
+        // SQLite names the disk's own errors, except where its shared memory finds no room.
+        let without_room = error
+            .sqlite_error()
+            .is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE);
         match error.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::Full,
+            Some(ErrorCode::SystemIoFailure) if without_room => Self::Full,
             Some(ErrorCode::ReadOnly) => Self::ReadOnly,
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Damaged,
             Some(ErrorCode::SystemIoFailure) => Self::Failing,

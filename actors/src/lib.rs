@@ -1,5 +1,6 @@
 //! The runtime both daemons stand on: supervision, asking with a deadline, work off the mailbox, timers, the clock,
-//! the directory, the watchdog, systemd's notifications, signals, logging and opening SQLite. It knows nothing of nodes.
+//! the directory, the watchdog, systemd's notifications, signals, logging, opening SQLite, and looking before a file of
+//! somebody's is read or a socket is put somewhere. It knows nothing of nodes.
 //!
 //! # What it guarantees
 //!
@@ -52,10 +53,14 @@
 
 pub mod address;
 pub mod clock;
+pub mod crash;
 pub mod database;
 pub mod directory;
+pub mod file;
 pub mod log;
+pub mod privacy;
 pub mod signal;
+pub mod socket;
 pub mod supervisor;
 pub mod systemd;
 pub mod timer;

@@ -1,12 +1,12 @@
-//! Logging: in the journal's own fields when the journal reads us, else one compact line per event on stderr. It never
-//! writes more than one line for one event, and never puts ractor's own spans into it. Each `main` calls it first.
+//! Logging: to the journal, line and fields, when the journal reads us, else one compact line per event on stderr. It
+//! never writes more than one line for one event, and never puts ractor's own spans into it. Each `main` calls it first.
 
 use std::fmt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use tracing::{Event, Level, Subscriber};
-use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::format::{DefaultFields, Writer};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
@@ -14,7 +14,9 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry};
 
 use crate::clock::{self, SharedClock};
+use journal::Journal;
 
+mod journal;
 #[cfg(test)]
 mod tests;
 
@@ -60,8 +62,8 @@ fn output(program: &'static str, choice: Log) -> Output {
         }
     };
     // The journal's socket may be absent (a rescue shell, a chroot); then stderr is better than nothing.
-    match journal.then(tracing_journald::layer) {
-        Some(Ok(layer)) => layer.with_syslog_identifier(program.to_owned()).with_field_prefix(None).boxed(),
+    match journal.then(|| Journal::at(Path::new(journal::SOCKET), program)) {
+        Some(Ok(layer)) => layer.boxed(),
         Some(Err(_)) | None => tracing_subscriber::fmt::layer()
             .with_writer(std::io::stderr)
             .with_ansi(false)
@@ -96,22 +98,28 @@ where
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,
 {
-    fn format_event(
-        &self,
-        ctx: &FmtContext<'_, S, N>,
-        mut out: Writer<'_>,
-        event: &Event<'_>,
-    ) -> fmt::Result {
-        let mut fields = String::new();
-        ctx.format_fields(Writer::new(&mut fields), event)?;
+    fn format_event(&self, _: &FmtContext<'_, S, N>, mut out: Writer<'_>, event: &Event<'_>) -> fmt::Result {
         let (hour, minute, second) = self.clock.now().time_of_day();
-        write!(out, "{hour:02}:{minute:02}:{second:02}Z {} ", word(*event.metadata().level()))?;
-        for c in fields.chars() {
-            // A text with a line break in it would forge a second event.
-            if c.is_control() { write!(out, "{}", c.escape_default())? } else { out.write_char(c)? }
-        }
-        out.write_char('\n')
+        let level = word(*event.metadata().level());
+        writeln!(out, "{hour:02}:{minute:02}:{second:02}Z {level} {}", line(event))
     }
+}
+
+/// `message key=value …`
+fn line(event: &Event<'_>) -> String {
+    let mut fields = String::new();
+    // Writing to a string does not fail; a value that cannot be shown leaves what came before it.
+    let _ = DefaultFields::new().format_fields(Writer::new(&mut fields), event);
+    escaped(&fields)
+}
+
+/// A text with a line break in it would forge a second event.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() { escaped.extend(c.escape_default()) } else { escaped.push(c) }
+    }
+    escaped
 }
 
 fn word(level: Level) -> &'static str {

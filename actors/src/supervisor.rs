@@ -97,7 +97,7 @@ pub enum StartError {
         child: String,
     },
     /// The supervisor was too busy to confirm in time; the child may start yet.
-    #[error("the start of {child} was not confirmed within {within:?}")]
+    #[error("the start of {child} was not confirmed within {} s", within.as_secs())]
     Unconfirmed {
         /// The child's name.
         child: String,

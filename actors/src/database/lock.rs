@@ -1,10 +1,10 @@
 //! The kernel's lock on a store: two processes never open the same one. It is a lock on `<path>.lock`, which goes with
-//! the process however it ends; the file itself stays and says whose the lock is. Nobody deletes it: that would let
-//! two processes lock two different files of one name.
+//! the process however it ends; the file itself stays and says whose the lock is, and which store was open under it
+//! until that was closed. Nobody deletes it: that would let two processes lock two different files of one name.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{ErrorKind, Read, Seek, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::sys::statfs::{
@@ -17,13 +17,13 @@ use crate::clock::{self, Moment};
 /// Held for as long as the store is open.
 #[derive(Debug)]
 pub(super) struct Lock {
-    _file: File,
+    file: File,
 }
 
 pub(super) fn take(store: &Path) -> Result<Lock, OpenError> {
     refuse_network(store)?;
     let path = beside(store, ".lock");
-    let cannot = |error: std::io::Error| OpenError::CannotOpen { path: path.clone(), source: error.into() };
+    let cannot = |error| OpenError::of_file(&path, error);
     let mut file = OpenOptions::new()
         .read(true)
         .write(true)
@@ -37,29 +37,83 @@ pub(super) fn take(store: &Path) -> Result<Lock, OpenError> {
         Err(TryLockError::WouldBlock) => return Err(held(store, &mut file)),
         Err(TryLockError::Error(error)) => return Err(cannot(error)),
     }
-    sign(&mut file).map_err(cannot)?;
-    Ok(Lock { _file: file })
+    // What was left open stays noted until it is opened, or another one is.
+    let left_open = read(&mut file).store;
+    unsigned(sign(&mut file, left_open));
+    Ok(Lock { file })
 }
 
-/// The holder's name in its own lock file: the process, and since when.
-fn sign(file: &mut File) -> std::io::Result<()> {
-    file.set_len(0)?;
+impl Lock {
+    /// This store is open from now on. Its log has its name on the disk before this says so: what a power cut leaves
+    /// must not look like a log that somebody removed.
+    pub(super) fn opened(&mut self, store: &Path) {
+        let named = File::open(folder(store)).and_then(|folder| folder.sync_all());
+        let signed = sign(&mut self.file, std::fs::metadata(store).ok().map(|found| found.ino()));
+        unsigned(named.and(signed).and_then(|()| self.file.sync_all()));
+    }
+
+    /// It was closed, and its log is written back. It is on the disk when this returns, so that the log may go; after an
+    /// error the log must stay.
+    pub(super) fn closed(&mut self) -> std::io::Result<()> {
+        sign(&mut self.file, None)?;
+        self.file.sync_all()
+    }
+}
+
+/// Whether this store was left open by a process that ended, and its log was removed since: then what was acknowledged
+/// last is not in it. A store that took its place since, a backup say, was not left open.
+pub(super) fn log_is_gone(store: &Path) -> bool {
+    let Ok(mut file) = File::open(beside(store, ".lock")) else { return false };
+    let Some(left_open) = read(&mut file).store else { return false };
+    let is_absent =
+        |path: &Path| path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound);
+    std::fs::metadata(store).is_ok_and(|found| found.ino() == left_open) && is_absent(&beside(store, "-wal"))
+}
+
+/// What a lock file says: the process, since when, and the kernel's name of the store that it has open.
+#[derive(Debug, Default)]
+struct Signature {
+    pid: Option<u32>,
+    since: Option<Moment>,
+    store: Option<u64>,
+}
+
+/// A signature has three numbers; what is longer is none of ours, and no memory is spent on it.
+const MOST_SIGNED: u64 = 256;
+
+/// On a full disk it may not work.
+fn sign(file: &mut File, store: Option<u64>) -> std::io::Result<()> {
+    let (pid, since) = (std::process::id(), clock::system().now().millis());
+    let store = store.map_or_else(String::new, |store| format!(" {store}"));
+    let name = format!("{pid} {since}{store}\n");
+    // Over the name before it, which has its room already.
     file.rewind()?;
-    writeln!(file, "{} {}", std::process::id(), clock::system().now().millis())
+    file.write_all(name.as_bytes())?;
+    file.set_len(u64::try_from(name.len()).unwrap_or(u64::MAX))
+}
+
+/// The lock is held all the same; only its holder's name is missing.
+fn unsigned(signed: std::io::Result<()>) {
+    if let Err(error) = signed {
+        tracing::warn!(%error, "the store's lock could not be signed");
+    }
 }
 
 fn held(store: &Path, file: &mut File) -> OpenError {
-    let mut text = String::new();
-    // Unreadable or half written, the lock is held all the same; only the name is missing.
-    drop(file.read_to_string(&mut text));
-    let (pid, since) = signed(&text);
+    let Signature { pid, since, .. } = read(file);
     OpenError::Locked { path: store.to_owned(), pid, since }
 }
 
-fn signed(text: &str) -> (Option<u32>, Option<Moment>) {
+/// Unreadable or half written, the lock is held all the same; only the name is missing.
+fn read(file: &mut File) -> Signature {
+    let mut text = String::new();
+    drop(file.take(MOST_SIGNED).read_to_string(&mut text));
     let mut words = text.split_ascii_whitespace();
-    let pid = words.next().and_then(|word| word.parse().ok());
-    (pid, words.next().and_then(|word| word.parse().ok()).map(Moment::from_millis))
+    Signature {
+        pid: words.next().and_then(|word| word.parse().ok()),
+        since: words.next().and_then(|word| word.parse().ok()).map(Moment::from_millis),
+        store: words.next().and_then(|word| word.parse().ok()),
+    }
 }
 
 /// The file of that name with something after it.
@@ -69,15 +123,20 @@ pub(super) fn beside(store: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// The folder that a store lies in.
+pub(super) fn folder(store: &Path) -> &Path {
+    store.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// SQLite's shared memory and the kernel's lock hold within one machine only.
 fn refuse_network(store: &Path) -> Result<(), OpenError> {
-    let folder = match store.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        Some(_) | None => Path::new("."),
-    };
-    let found = nix::sys::statfs::statfs(folder)
-        .map_err(|error| OpenError::CannotOpen { path: folder.to_owned(), source: Box::new(error) })?;
-    match network(found.filesystem_type()) {
+    let folder = folder(store);
+    let found = nix::sys::statfs::statfs(folder).map_err(|error| OpenError::of_file(folder, error.into()))?;
+    refuse(store, found.filesystem_type())
+}
+
+pub(super) fn refuse(store: &Path, found: FsType) -> Result<(), OpenError> {
+    match network(found) {
         Some(kind) => Err(OpenError::OnNetwork { path: store.to_owned(), kind }),
         None => Ok(()),
     }

@@ -3,15 +3,18 @@
 
 use std::error::Error;
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use super::lock::{Lock, beside, take};
-use super::{Create, DatabaseError, Opening};
+use super::header::recognise;
+use super::lock::{Lock, beside, folder, take};
+use super::obstacle::Obstacle;
+use super::{CREATED, Create, DatabaseError, Opening};
 use crate::clock::Moment;
 
 /// Why a store was not opened. Nothing was changed in it, save for a migration that is named.
@@ -94,9 +97,18 @@ pub enum OpenError {
     CannotOpen {
         /// The file.
         path: PathBuf,
+        /// What stood in the way.
+        why: Obstacle,
         /// What was said.
         source: Box<dyn Error + Send + Sync>,
     },
+}
+
+impl OpenError {
+    /// The system did not let us at this file.
+    pub(super) fn of_file(path: &Path, error: std::io::Error) -> Self {
+        Self::CannotOpen { path: path.to_owned(), why: Obstacle::of(&error), source: error.into() }
+    }
 }
 
 /// The writer's connection, and the lock that must outlive it.
@@ -115,7 +127,7 @@ pub(super) fn open(opening: &Opening<'_>) -> Result<Opened, OpenError> {
     if opening.create == Create::Never && is_absent(path)? {
         return Err(OpenError::Absent { path: path.to_owned() });
     }
-    let lock = take(path)?;
+    let mut lock = take(path)?;
     // Only now: another process may have made or moved it while we came here.
     match (is_absent(path)?, opening.create) {
         (false, _) => recognise(opening)?,
@@ -124,18 +136,21 @@ pub(super) fn open(opening: &Opening<'_>) -> Result<Opened, OpenError> {
     }
     let mut connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     if connection.is_readonly("main").map_err(|error| sql(path, error))? {
-        return Err(OpenError::CannotOpen { path: path.to_owned(), source: DatabaseError::ReadOnly.into() });
+        return Err(cannot(path, DatabaseError::ReadOnly));
     }
+    // Closing it leaves every byte as it is: until it was checked, and until the writer knows what it closes.
+    keep_log(&connection).map_err(|error| sql(path, error))?;
     check(path, &connection)?;
     migrate(opening, &mut connection)?;
     settle(&connection, opening.cache_kib / 2).map_err(|error| sql(path, error))?;
+    lock.opened(path);
     Ok(Opened { connection, lock })
 }
 
 /// A connection that only reads, for a store that is open already.
 pub(super) fn reader(path: &Path, cache_kib: u32) -> Result<Connection, OpenError> {
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    cache(&connection, cache_kib).map_err(|error| sql(path, error))?;
+    cache(&connection, cache_kib).and_then(|()| keep_log(&connection)).map_err(|error| sql(path, error))?;
     Ok(connection)
 }
 
@@ -147,37 +162,15 @@ fn is_absent(path: &Path) -> Result<bool, OpenError> {
     }
 }
 
-/// Read the header by hand: SQLite would take an empty file for a fresh database, and might write to a foreign one to
-/// finish what its owner had begun. It is read before any connection is open, since closing a file gives up SQLite's
-/// own locks on it.
-fn recognise(opening: &Opening<'_>) -> Result<(), OpenError> {
-    let path = opening.path.to_owned();
-    let mut header = Vec::with_capacity(HEADER);
-    let mut read = File::open(&path).map_err(|error| file(&path, error))?.take(100);
-    read.read_to_end(&mut header).map_err(|error| file(&path, error))?;
-    if header.is_empty() {
-        return Err(OpenError::Empty { path });
-    }
-    let id = header.get(APPLICATION_ID).and_then(|bytes| bytes.try_into().ok()).map(i32::from_be_bytes);
-    match id {
-        Some(_) if !header.starts_with(MAGIC) => Err(OpenError::NotADatabase { path }),
-        None => Err(OpenError::NotADatabase { path }),
-        Some(found) if found != opening.application_id => Err(OpenError::NotOurs { path, found }),
-        Some(_) => Ok(()),
-    }
-}
-
-const HEADER: usize = 100;
-const MAGIC: &[u8] = b"SQLite format 3\0";
-const APPLICATION_ID: std::ops::Range<usize> = 68..72;
-
 /// Make it under another name and move it into place whole, so that a crash on the way leaves no half of a store.
 fn create(opening: &Opening<'_>) -> Result<(), OpenError> {
     let path = opening.path;
     let fresh = beside(path, ".new");
-    for left in [fresh.clone(), beside(&fresh, "-journal")] {
-        match std::fs::remove_file(&left) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(file(&left, error)),
+    // Of a store that was moved away or half made: SQLite would read such a log into the new one.
+    let logs = ["-wal", "-shm", "-journal"].map(|ending| beside(path, ending));
+    for left in [fresh.clone(), beside(&fresh, "-journal")].iter().chain(&logs) {
+        match std::fs::remove_file(left) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(file(left, error)),
             Ok(()) | Err(_) => {}
         }
     }
@@ -195,10 +188,8 @@ fn create(opening: &Opening<'_>) -> Result<(), OpenError> {
     own(&connection).map_err(|error| sql(path, error))?;
     migrate(opening, &mut connection)?;
     connection.close().map_err(|(_, error)| sql(path, error))?;
-    let moved = std::fs::rename(&fresh, path).and_then(|()| {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        File::open(folder.unwrap_or_else(|| Path::new(".")))?.sync_all()
-    });
+    let moved =
+        CREATED.take(|| std::fs::rename(&fresh, path)).and_then(|()| File::open(folder(path))?.sync_all());
     moved.map_err(|error| file(path, error))
 }
 
@@ -214,7 +205,12 @@ fn check(path: &Path, connection: &Connection) -> Result<(), OpenError> {
     let found: rusqlite::Result<String> = connection.query_row("PRAGMA quick_check(1)", (), |row| row.get(0));
     match found {
         Ok(answer) if answer == "ok" => Ok(()),
-        Ok(what) => Err(OpenError::Damaged { path: path.to_owned(), what }),
+        Ok(found) => {
+            // The first fault stands below a line of stars.
+            let fault = found.lines().find(|line| !line.starts_with("***"));
+            let what = fault.unwrap_or("its pages do not fit together").to_owned();
+            Err(OpenError::Damaged { path: path.to_owned(), what })
+        }
         Err(error) => Err(sql(path, error)),
     }
 }
@@ -270,7 +266,9 @@ fn settle(connection: &Connection, cache_kib: u32) -> rusqlite::Result<()> {
     }
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
-    cache(connection, cache_kib)
+    cache(connection, cache_kib)?;
+    // A first look makes the log and the shared memory, where they are not there yet.
+    connection.query_row("SELECT count(*) FROM sqlite_schema", (), |_| Ok(()))
 }
 
 fn cache(connection: &Connection, kib: u32) -> rusqlite::Result<()> {
@@ -279,8 +277,18 @@ fn cache(connection: &Connection, kib: u32) -> rusqlite::Result<()> {
     connection.pragma_update(None, "temp_store", "MEMORY")
 }
 
+/// Closing this connection neither writes the log back nor removes it.
+pub(super) fn keep_log(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map(drop)
+}
+
+/// Closing this connection removes the log that was written back.
+pub(super) fn remove_log(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false).map(drop)
+}
+
 fn file(path: &Path, error: std::io::Error) -> OpenError {
-    OpenError::CannotOpen { path: path.to_owned(), source: error.into() }
+    OpenError::of_file(path, error)
 }
 
 fn sql(path: &Path, error: rusqlite::Error) -> OpenError {
@@ -289,9 +297,43 @@ fn sql(path: &Path, error: rusqlite::Error) -> OpenError {
     match (error.sqlite_error_code(), DatabaseError::from(error)) {
         (Some(rusqlite::ErrorCode::NotADatabase), _) => OpenError::NotADatabase { path },
         (_, DatabaseError::Damaged) => OpenError::Damaged { path, what: said },
-        (_, DatabaseError::Sql(error)) => OpenError::CannotOpen { path, source: error.into() },
-        (_, named) => OpenError::CannotOpen { path, source: named.into() },
+        (_, error) => cannot(&path, error),
     }
+}
+
+/// SQLite says that it could not, and often not why: then the file system and the files are asked.
+fn cannot(path: &Path, error: DatabaseError) -> OpenError {
+    let asked = || Obstacle::under(path).or_else(|| refused(path));
+    let why = match &error {
+        DatabaseError::Full => Obstacle::Full,
+        DatabaseError::Busy => Obstacle::Busy,
+        DatabaseError::ReadOnly => asked().unwrap_or(Obstacle::Denied),
+        DatabaseError::Failing => asked().unwrap_or(Obstacle::Failing),
+        DatabaseError::Damaged
+        | DatabaseError::Removed
+        | DatabaseError::Replaced
+        | DatabaseError::LogRemoved
+        | DatabaseError::Closed
+        | DatabaseError::Sql(_) => asked().unwrap_or(Obstacle::Other),
+    };
+    let source: Box<dyn Error + Send + Sync> = match (error, why) {
+        (DatabaseError::Failing, Obstacle::Full) => DatabaseError::Full.into(),
+        (DatabaseError::Failing, Obstacle::ReadOnly) => DatabaseError::ReadOnly.into(),
+        (DatabaseError::Sql(error), _) => error.into(),
+        (named, _) => named.into(),
+    };
+    OpenError::CannotOpen { path: path.to_owned(), why, source }
+}
+
+/// What the system says to whoever wants to write to one of the files.
+fn refused(path: &Path) -> Option<Obstacle> {
+    let parts = ["", "-wal", "-shm"].map(|part| beside(path, part));
+    let open = |part: &PathBuf| OpenOptions::new().read(true).write(true).open(part).err();
+    parts
+        .iter()
+        .filter_map(open)
+        .find(|error| error.kind() != ErrorKind::NotFound)
+        .map(|error| Obstacle::of(&error))
 }
 
 fn holder(pid: Option<u32>) -> String {

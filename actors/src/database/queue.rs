@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
 use super::DatabaseError;
-use super::writer::Change;
+use super::writer::Task;
 
 /// The callers' end.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) struct Queue {
     patience: Duration,
 }
 
-type Queued = (Box<dyn Change>, OwnedSemaphorePermit);
+type Queued = (Task, OwnedSemaphorePermit);
 
 /// The writer's end.
 pub(super) struct Waiting(Receiver<Queued>);
@@ -39,14 +39,14 @@ pub(super) fn bounded(places: usize, patience: Duration) -> (Queue, Waiting) {
 }
 
 impl Queue {
-    pub(super) async fn push(&self, change: Box<dyn Change>) -> Result<(), DatabaseError> {
+    pub(super) async fn push(&self, task: Task) -> Result<(), DatabaseError> {
         let place = tokio::time::timeout(self.patience, Arc::clone(&self.places).acquire_owned()).await;
-        self.send(change, place.map_err(|_| DatabaseError::Busy)?)
+        self.send(task, place.map_err(|_| DatabaseError::Busy)?)
     }
 
-    pub(super) fn push_blocking(&self, change: Box<dyn Change>) -> Result<(), DatabaseError> {
+    pub(super) fn push_blocking(&self, task: Task) -> Result<(), DatabaseError> {
         let place = wait(Arc::clone(&self.places).acquire_owned(), Instant::now() + self.patience);
-        self.send(change, place.ok_or(DatabaseError::Busy)?)
+        self.send(task, place.ok_or(DatabaseError::Busy)?)
     }
 
     pub(super) fn has_writer(&self, writer: JoinHandle<()>) {
@@ -70,21 +70,21 @@ impl Queue {
 
     fn send(
         &self,
-        change: Box<dyn Change>,
+        task: Task,
         place: Result<OwnedSemaphorePermit, AcquireError>,
     ) -> Result<(), DatabaseError> {
         let place = place.map_err(|_| DatabaseError::Closed)?;
         let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
         let sender = sender.as_ref().ok_or(DatabaseError::Closed)?;
-        sender.send((change, place)).map_err(|_| DatabaseError::Closed)
+        sender.send((task, place)).map_err(|_| DatabaseError::Closed)
     }
 }
 
 impl Waiting {
     /// What is waiting, at least one and at most `most`; `None` when the queue is closed and empty.
-    pub(super) fn take(&self, most: usize) -> Option<Vec<Box<dyn Change>>> {
+    pub(super) fn take(&self, most: usize) -> Option<Vec<Task>> {
         let (first, _) = self.0.recv().ok()?;
-        let more = self.0.try_iter().take(most.saturating_sub(1)).map(|(change, _)| change);
+        let more = self.0.try_iter().take(most.saturating_sub(1)).map(|(task, _)| task);
         Some(std::iter::once(first).chain(more).collect())
     }
 }

@@ -36,6 +36,16 @@ impl Readers {
         Ok(look(&snapshot)?)
     }
 
+    /// Without a transaction around it, for a statement that makes its own.
+    pub(super) fn alone<T>(
+        &self,
+        act: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, DatabaseError> {
+        let lent = Lent { connection: Some(self.borrow()?), readers: self };
+        let connection = lent.connection.as_ref().ok_or(DatabaseError::Closed)?;
+        Ok(act(connection)?)
+    }
+
     /// No more reads; those that run end by themselves.
     pub(super) fn close(&self) {
         drop(self.lock().take());

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rusqlite::Transaction;
 
-use super::{Create, Database, DatabaseError, OpenError, Opening, PATIENCE};
+use super::{Create, Database, DatabaseError, Obstacle, OpenError, Opening, PATIENCE};
 
 mod opening;
 mod state;

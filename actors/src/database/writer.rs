@@ -3,12 +3,16 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use super::DatabaseError;
-use super::open::Opened;
+use super::lock::Lock;
+use super::open::{Opened, keep_log, remove_log};
+use super::place::{Moved, Place};
 use super::queue::{Queue, Waiting, bounded};
 
 /// The most changes in one commit. 64 keep the wait of each near a millisecond, at over half of the best rate.
@@ -38,54 +42,134 @@ pub(super) enum Outcome<T> {
     Panicked(Box<dyn Any + Send>),
 }
 
+/// What the writer is asked for.
+pub(super) enum Task {
+    /// A change, which shares a commit with others.
+    Change(Box<dyn Change>),
+    /// That the log is written back into the file, after all that was queued before; and who hears what came of it.
+    WriteBack(SyncSender<rusqlite::Result<()>>),
+}
+
 struct Pending<T, F, A> {
     change: Option<F>,
     outcome: Option<Outcome<T>>,
     answer: A,
 }
 
-pub(super) fn change<T, F, A>(change: F, answer: A) -> Box<dyn Change>
+pub(super) fn change<T, F, A>(change: F, answer: A) -> Task
 where
     T: Send + 'static,
     F: FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
     A: FnOnce(Outcome<T>) + Send + 'static,
 {
-    Box::new(Pending { change: Some(change), outcome: None, answer })
+    Task::Change(Box::new(Pending { change: Some(change), outcome: None, answer }))
 }
 
-pub(super) fn start(opened: Opened, places: usize, patience: Duration) -> std::io::Result<Queue> {
+pub(super) fn start(
+    opened: Opened,
+    place: Arc<Place>,
+    places: usize,
+    patience: Duration,
+) -> std::io::Result<Queue> {
     let (queue, waiting) = bounded(places, patience);
-    let writer =
-        std::thread::Builder::new().name("store-writer".to_owned()).spawn(move || run(opened, &waiting))?;
+    let writer = std::thread::Builder::new()
+        .name("store-writer".to_owned())
+        .spawn(move || run(opened, &place, &waiting))?;
     queue.has_writer(writer);
     Ok(queue)
 }
 
-fn run(opened: Opened, waiting: &Waiting) {
-    let Opened { mut connection, lock } = opened;
-    while let Some(changes) = waiting.take(GROUP) {
-        let mut rest = changes.into_iter().collect();
-        while !Vec::is_empty(&rest) {
-            rest = group(&mut connection, rest);
+fn run(opened: Opened, place: &Place, waiting: &Waiting) {
+    let Opened { mut connection, mut lock } = opened;
+    while let Some(tasks) = waiting.take(GROUP) {
+        let (mut rest, mut asked) = (Vec::new(), Vec::new());
+        for task in tasks {
+            match task {
+                Task::Change(change) => rest.push(change),
+                Task::WriteBack(answer) => asked.push(answer),
+            }
+        }
+        while !rest.is_empty() {
+            rest = group(&mut connection, place, rest);
+        }
+        for answer in asked {
+            // Whoever does not wait any more has no use for the answer.
+            drop(answer.send(write_back(&connection)));
         }
     }
-    let written_back = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(()));
-    if let Err(error) = written_back {
-        // Nothing is lost: the log is part of the store, and the next opening reads it.
-        tracing::warn!(%error, "the store's log could not be written back");
+    match close(&connection, place) {
+        Ok(Closed::WrittenBack) => forget_log(&connection, &mut lock),
+        Ok(Closed::Moved) => {}
+        Err(error) if matches!(place.check(), Err(Moved::Log)) => {
+            tracing::error!(
+                %error,
+                "what was recorded last is lost: the store's log was removed, and could not be written back"
+            );
+        }
+        Err(error) => {
+            // Nothing is lost: the log is part of the store, and the next opening reads it.
+            tracing::warn!(%error, "the store's log could not be written back");
+        }
     }
     // The lock outlives the connection.
     drop(connection);
     drop(lock);
 }
 
+/// What the end of a store left.
+enum Closed {
+    /// Everything is in the file itself.
+    WrittenBack,
+    /// It lies where it was moved to, its log beside it.
+    Moved,
+}
+
+fn close(connection: &Connection, place: &Place) -> rusqlite::Result<Closed> {
+    // At its end SQLite removes the log by its name, which may be another store's by now.
+    keep_log(connection)?;
+    match place.check() {
+        Err(Moved::Removed | Moved::Replaced) => return Ok(Closed::Moved),
+        // What lies under the names of the log now is somebody else's.
+        Err(Moved::Log) => write_back(connection)?,
+        Ok(()) => {
+            write_back(connection)?;
+            remove_log(connection)?;
+        }
+    }
+    Ok(Closed::WrittenBack)
+}
+
+/// The log goes after the lock says that nothing is in it. Where that cannot be noted it stays: a lock that says that the
+/// store is open, and no log, is what somebody's removing it looks like.
+fn forget_log(connection: &Connection, lock: &mut Lock) {
+    if let Err(error) = lock.closed() {
+        tracing::warn!(%error, "the end of the store could not be noted in its lock; its log stays");
+        if let Err(error) = keep_log(connection) {
+            tracing::warn!(%error, "the store's log could not be kept");
+        }
+    }
+}
+
+/// A checkpoint that a reader or another program held up says so in its row, and not as an error.
+fn write_back(connection: &Connection) -> rusqlite::Result<()> {
+    let held_up = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0);
+    match connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), held_up)? {
+        0 => Ok(()),
+        _ => Err(rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY), None)),
+    }
+}
+
 /// Make changes in one transaction and settle them. Returned are those that were not tried, because SQLite had ended
 /// the transaction by itself (a full disk does that) and took the changes before them along.
-fn group(connection: &mut Connection, changes: Vec<Box<dyn Change>>) -> Vec<Box<dyn Change>> {
+fn group(connection: &mut Connection, place: &Place, changes: Vec<Box<dyn Change>>) -> Vec<Box<dyn Change>> {
+    if let Err(moved) = place.check() {
+        settle(changes, || Err(moved.into()));
+        return Vec::new();
+    }
     let transaction = match connection.transaction_with_behavior(TransactionBehavior::Immediate) {
         Ok(transaction) => transaction,
         Err(error) => {
-            settle(changes, &Err(error));
+            settle(changes, || Err(copy(&error).into()));
             return Vec::new();
         }
     };
@@ -96,11 +180,18 @@ fn group(connection: &mut Connection, changes: Vec<Box<dyn Change>>) -> Vec<Box<
         tried.push(change);
         if let Err(error) = kept {
             drop(transaction);
-            settle(tried, &Err(error));
+            settle(tried, || Err(copy(&error).into()));
             return changes.collect();
         }
     }
-    settle(tried, &transaction.commit());
+    match transaction.commit() {
+        Err(error) => settle(tried, || Err(copy(&error).into())),
+        // What was moved away while it was written nobody will find.
+        Ok(()) => {
+            let in_place = place.check();
+            settle(tried, || Ok(in_place?));
+        }
+    }
     Vec::new()
 }
 
@@ -128,10 +219,8 @@ fn lost() -> rusqlite::Error {
     rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_ABORT), Some(text))
 }
 
-fn settle(changes: Vec<Box<dyn Change>>, group: &rusqlite::Result<()>) {
-    for change in changes {
-        change.settle(group.as_ref().copied().map_err(|error| copy(error).into()));
-    }
+fn settle(changes: Vec<Box<dyn Change>>, group: impl Fn() -> Result<(), DatabaseError>) {
+    changes.into_iter().for_each(|change| change.settle(group()));
 }
 
 /// SQLite's errors are not `Clone`, and each change of a group needs one.
@@ -182,6 +271,14 @@ where
 }
 
 impl<T> Outcome<T> {
+    /// A failure under the name of its cause, which asks the disk: called on the writer's own thread.
+    pub(super) fn named(self, place: &Place) -> Self {
+        match self {
+            Self::Failed(error) => Self::Failed(place.named(error)),
+            Self::Made(_) | Self::Panicked(_) => self,
+        }
+    }
+
     /// A panic goes on in the caller, whose closure it was.
     pub(super) fn into_result(self) -> Result<T, DatabaseError> {
         match self {

@@ -60,7 +60,7 @@ async fn the_keepalive_is_withheld_while_the_root_does_not_answer() {
     let stuck = root.clone();
     tokio::spawn(async move { stuck.add(crate::supervisor::tests::never_starts("stuck")).await });
     let pulses = said_by(&said, 10).await;
-    let withheld = "the root does not answer: no answer came within 1s";
+    let withheld = "the root does not answer: no answer came within 1 s";
     assert_eq!(pulses.last(), Some(&Pulse::Withheld(withheld.into())));
 }
 

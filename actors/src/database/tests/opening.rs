@@ -36,6 +36,15 @@ fn what_a_crash_left_of_a_half_made_store_is_made_anew() {
 }
 
 #[test]
+fn a_log_that_lies_beside_no_store_is_not_read_into_the_new_one() {
+    let (place, other) = (Place::new(), Place::new());
+    let database = other.open();
+    database.write_blocking(insert("of another life")).unwrap();
+    std::fs::copy(beside(&other.path(), "-wal"), beside(&place.path(), "-wal")).unwrap();
+    assert!(texts(&place.open()).is_empty());
+}
+
+#[test]
 fn an_empty_file_is_refused_by_its_own_name_and_left_alone() {
     let place = Place::new();
     std::fs::write(place.path(), "").unwrap();
@@ -82,19 +91,15 @@ fn a_newer_store_is_refused_by_its_own_name_with_both_numbers() {
 #[test]
 fn a_damaged_page_is_found_at_the_opening() {
     let place = Place::new();
-    let database = place.open();
-    let fill = |transaction: &Transaction<'_>| {
-        let sql = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)
-                   INSERT INTO kept (text) SELECT hex(zeroblob(100)) || i FROM n";
-        transaction.execute(sql, ())
-    };
-    database.write_blocking(fill).unwrap();
-    database.close();
+    filled(&place);
     let mut file = std::fs::OpenOptions::new().write(true).open(place.path()).unwrap();
     file.seek(SeekFrom::Start(4096 * 12)).unwrap();
     file.write_all(&[0xAB; 4096]).unwrap();
     let error = place.refusal(Create::WhenAbsent);
-    assert!(matches!(&error, OpenError::Damaged { what, .. } if !what.is_empty()), "{error:?}");
+    assert!(
+        matches!(&error, OpenError::Damaged { what, .. } if what.contains("page") && !what.contains('\n')),
+        "{error:?}"
+    );
 }
 
 #[test]
@@ -204,4 +209,109 @@ fn file_systems_of_other_machines_are_known_by_their_names() {
     {
         assert_eq!(network(local), None);
     }
+}
+
+/// A store of some fifty pages, closed.
+fn filled(place: &Place) {
+    let database = place.open();
+    let fill = |transaction: &Transaction<'_>| {
+        let sql = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)
+                   INSERT INTO kept (text) SELECT hex(zeroblob(100)) || i FROM n";
+        transaction.execute(sql, ())
+    };
+    database.write_blocking(fill).unwrap();
+    database.close();
+}
+
+#[test]
+fn a_store_that_was_cut_off_anywhere_is_refused_and_left_as_it_is() {
+    // case: O-06
+    let place = Place::new();
+    filled(&place);
+    let whole = std::fs::read(place.path()).unwrap();
+    for length in [0, 1, 16, 99, 100, 512, 4095, 4096, 4097, 8192, whole.len() / 2, whole.len() - 1] {
+        std::fs::write(place.path(), &whole[..length]).unwrap();
+        let error = place.refusal(Create::WhenAbsent);
+        let named = matches!(
+            error,
+            OpenError::Empty { .. } | OpenError::NotADatabase { .. } | OpenError::Damaged { .. }
+        );
+        assert!(named, "cut to {length} bytes: {error:?}");
+        assert_eq!(std::fs::read(place.path()).unwrap(), &whole[..length], "cut to {length} bytes");
+    }
+    std::fs::write(place.path(), &whole).unwrap();
+    assert_eq!(texts(&place.open()).len(), 500, "put back, it opens");
+}
+
+#[test]
+fn a_damaged_store_and_what_its_log_holds_are_left_byte_for_byte() {
+    // case: O-06
+    let (place, after) = (Place::new(), Place::new());
+    filled(&place);
+    let database = place.open();
+    database.write_blocking(insert("in the log only")).unwrap();
+    // What a power cut leaves, and a page that the disk lost.
+    let [file, log] = ["", "-wal"].map(|part| {
+        let bytes = std::fs::read(beside(&place.path(), part)).unwrap();
+        std::fs::write(beside(&after.path(), part), &bytes).unwrap();
+        bytes
+    });
+    let mut damaged = file;
+    damaged[4096 * 12..4096 * 13].fill(0xAB);
+    std::fs::write(after.path(), &damaged).unwrap();
+    for _ in 0..3 {
+        let error = after.refusal(Create::Never);
+        assert!(matches!(error, OpenError::Damaged { .. }), "{error:?}");
+        assert_eq!(std::fs::read(after.path()).unwrap(), damaged);
+        assert_eq!(std::fs::read(beside(&after.path(), "-wal")).unwrap(), log);
+    }
+}
+
+#[test]
+fn a_store_on_another_machines_file_system_is_refused_by_its_name() {
+    // case: O-67
+    use nix::sys::statfs;
+    let path = Path::new("/srv/state/store.db");
+    let error = crate::database::lock::refuse(path, statfs::NFS_SUPER_MAGIC).unwrap_err();
+    assert_eq!(error.to_string(), "the store at /srv/state/store.db lies on a network file system (NFS)");
+    crate::database::lock::refuse(path, statfs::EXT4_SUPER_MAGIC).unwrap();
+}
+
+#[test]
+fn a_store_that_was_left_open_and_lost_its_log_is_told_from_one_that_was_closed_and_from_a_backup() {
+    // case: O-64
+    let (place, after) = (Place::new(), Place::new());
+    let lacks_log = || crate::database::log_is_gone(&after.path());
+    let database = place.open();
+    database.write_blocking(insert("in the log only")).unwrap();
+    // What a power cut leaves. The file keeps its name in the kernel, as it does on a disk.
+    for part in ["", "-wal", ".lock"] {
+        std::fs::hard_link(beside(&place.path(), part), beside(&after.path(), part)).unwrap();
+    }
+    assert!(!lacks_log(), "it was left open, with all that belongs to it");
+    std::fs::remove_file(beside(&after.path(), "-wal")).unwrap();
+    assert!(lacks_log());
+    std::fs::rename(after.path(), beside(&after.path(), ".aside")).unwrap();
+    assert!(!lacks_log(), "there is no store");
+    std::fs::copy(beside(&after.path(), ".aside"), after.path()).unwrap();
+    assert!(!lacks_log(), "one that was put in its place was not left open");
+    std::fs::rename(beside(&after.path(), ".aside"), after.path()).unwrap();
+    assert!(lacks_log());
+    database.close();
+    assert!(!lacks_log(), "it was closed");
+    assert!(!beside(&place.path(), "-wal").exists(), "and its log went with that");
+}
+
+#[test]
+fn a_store_whose_end_cannot_be_noted_in_its_lock_keeps_its_log_and_opens_again() {
+    // case: O-64
+    let place = Place::new();
+    // It can be locked, and takes no byte.
+    std::os::unix::fs::symlink("/dev/full", beside(&place.path(), ".lock")).unwrap();
+    let database = place.open();
+    database.write_blocking(insert("kept")).unwrap();
+    database.close();
+    assert!(beside(&place.path(), "-wal").exists());
+    std::fs::remove_file(beside(&place.path(), ".lock")).unwrap();
+    assert_eq!(texts(&place.open()), ["kept"]);
 }

@@ -116,6 +116,82 @@ async fn a_store_that_takes_no_writes_is_named_read_only() {
 }
 
 #[tokio::test]
+async fn a_change_after_the_file_was_removed_or_replaced_is_refused_by_name_and_what_is_open_can_be_saved() {
+    // case: O-70
+    let (place, database) = fresh();
+    database.write(insert("kept")).await.unwrap();
+    let away = place.folder.path().join("away.db");
+    std::fs::rename(place.path(), &away).unwrap();
+    assert!(matches!(database.write(insert("lost")).await, Err(DatabaseError::Removed)));
+    std::fs::write(place.path(), "something else").unwrap();
+    assert!(matches!(database.write(insert("lost")).await, Err(DatabaseError::Replaced)));
+    assert!(matches!(database.in_place(), Err(DatabaseError::Replaced)));
+    assert_eq!(texts(&database), ["kept"], "what was acknowledged can be read");
+    std::fs::remove_file(&away).unwrap();
+    let saved = Place::new();
+    database.copy_to(&saved.path()).unwrap();
+    let found = Database::open(Opening { create: Create::Never, ..opening(&saved.path()) }).unwrap();
+    assert_eq!(texts(&found), ["kept"]);
+    database.close();
+    assert_eq!(std::fs::read(place.path()).unwrap(), b"something else", "and nothing of it was touched");
+}
+
+#[tokio::test]
+async fn a_change_after_the_log_was_removed_is_refused_and_closing_saves_what_the_log_held() {
+    // case: O-70
+    for ending in ["-wal", "-shm"] {
+        let (place, database) = fresh();
+        database.write(insert("only in the log")).await.unwrap();
+        std::fs::remove_file(super::super::lock::beside(&place.path(), ending)).unwrap();
+        let refused = database.write(insert("lost")).await;
+        assert!(matches!(refused, Err(DatabaseError::LogRemoved)), "{ending}: {refused:?}");
+        database.close();
+        assert_eq!(texts(&place.open()), ["only in the log"], "{ending}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_removed_log_held_is_written_back_into_a_store_that_stays_open() {
+    // case: O-70
+    let (place, database) = fresh();
+    database.write(insert("only in the log")).await.unwrap();
+    std::fs::remove_file(super::super::lock::beside(&place.path(), "-wal")).unwrap();
+    // What holds it up is an answer, and not taken for done.
+    database.write(|_| Ok(())).await.unwrap_err();
+    let (began, go, reading) = reading(&database);
+    began.recv().unwrap();
+    let held_up = {
+        let database = database.clone();
+        std::thread::spawn(move || database.write_back())
+    };
+    assert!(matches!(held_up.join().unwrap(), Err(DatabaseError::Busy)));
+    go.send(()).unwrap();
+    reading.join().unwrap();
+    database.write_back().unwrap();
+    assert_eq!(texts(&database), ["only in the log"], "it is open");
+    let after = Place::new();
+    std::fs::copy(place.path(), after.path()).unwrap();
+    assert_eq!(texts(&after.open()), ["only in the log"], "and the file alone is whole");
+    database.close();
+}
+
+/// A read that lasts until it is told to end.
+fn reading(database: &Database) -> (mpsc::Receiver<()>, mpsc::Sender<()>, std::thread::JoinHandle<()>) {
+    let ((begun, began), (go, wait)) = (mpsc::channel(), mpsc::channel());
+    let database = database.clone();
+    let thread = std::thread::spawn(move || {
+        let look = move |connection: &rusqlite::Connection| {
+            connection.query_row("SELECT count(*) FROM kept", (), |row| row.get::<_, i64>(0))?;
+            begun.send(()).unwrap();
+            wait.recv().unwrap();
+            Ok(())
+        };
+        database.read_blocking(look).unwrap();
+    });
+    (began, go, thread)
+}
+
+#[tokio::test]
 async fn a_store_held_by_another_program_is_busy_and_works_again_afterwards() {
     // case: O-70
     let place = Place::new();
@@ -144,10 +220,142 @@ fn each_state_of_the_store_has_words_of_its_own_that_name_the_store() {
         (ffi::SQLITE_CORRUPT, "the store is damaged"),
         (ffi::SQLITE_NOTADB, "the store is damaged"),
         (ffi::SQLITE_IOERR, "the disk under the store reports errors"),
+        (ffi::SQLITE_IOERR_SHMSIZE, "the disk under the store is full"),
         (ffi::SQLITE_BUSY, "the store is busy"),
         (ffi::SQLITE_CONSTRAINT, "the store refused the statement"),
     ];
+    assert_eq!(DatabaseError::Removed.to_string(), "the store's file was removed");
+    assert_eq!(DatabaseError::Replaced.to_string(), "another file lies in the place of the store's");
     for (code, text) in texts {
         assert_eq!(named(code), text);
     }
+}
+
+/// Lets the change be made, then takes the file away before it is answered.
+fn made_and_then(
+    act: impl FnOnce() + Send + 'static,
+) -> impl FnOnce(&Transaction<'_>) -> rusqlite::Result<usize> + Send {
+    move |transaction| {
+        let made = transaction.execute("INSERT INTO kept (text) VALUES ('made')", ())?;
+        act();
+        Ok(made)
+    }
+}
+
+#[tokio::test]
+async fn no_write_into_a_store_whose_file_is_gone_is_acknowledged_and_reading_goes_on() {
+    // case: O-70
+    for part in ["", "-wal", "-shm", ".lock"] {
+        let (place, database) = fresh();
+        database.write(insert("before")).await.unwrap();
+        let part = super::super::lock::beside(&place.path(), part);
+        std::fs::remove_file(&part).unwrap();
+        let error = database.write(insert("lost")).await.unwrap_err();
+        let of_the_store = part == place.path();
+        let named = if of_the_store {
+            matches!(error, DatabaseError::Removed)
+        } else {
+            matches!(error, DatabaseError::LogRemoved)
+        };
+        assert!(named, "{}: {error:?}", part.display());
+        assert_eq!(texts(&database), ["before"], "{}", part.display());
+        let saved = Place::new();
+        database.copy_to(&saved.path()).unwrap();
+        let found = Database::open(Opening { create: Create::Never, ..opening(&saved.path()) }).unwrap();
+        assert_eq!(texts(&found), ["before"], "{}", part.display());
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_goes_while_it_is_written_takes_the_acknowledgement_along() {
+    // case: O-64
+    let (place, database) = fresh();
+    let path = place.path();
+    let error = database.write(made_and_then(move || std::fs::remove_file(path).unwrap())).await.unwrap_err();
+    assert!(matches!(error, DatabaseError::Removed), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_store_that_is_put_back_takes_writes_again_and_another_in_its_place_takes_none() {
+    // case: O-70
+    let (place, database) = fresh();
+    let aside = place.folder.path().join("aside");
+    std::fs::rename(place.path(), &aside).unwrap();
+    assert!(matches!(database.write(insert("lost")).await, Err(DatabaseError::Removed)));
+    assert!(matches!(database.in_place(), Err(DatabaseError::Removed)));
+    std::fs::copy(&aside, place.path()).unwrap();
+    assert!(
+        matches!(database.write(insert("lost")).await, Err(DatabaseError::Replaced)),
+        "a copy is another file"
+    );
+    std::fs::rename(&aside, place.path()).unwrap();
+    database.write(insert("kept")).await.unwrap();
+    assert_eq!(texts(&database), ["kept"]);
+}
+
+#[test]
+fn closing_a_store_that_was_moved_leaves_the_one_in_its_place_alone() {
+    let (place, database) = fresh();
+    database.write_blocking(insert("old")).unwrap();
+    let aside = place.folder.path().join("aside");
+    for part in ["", "-wal", "-shm", ".lock"] {
+        let name = |path: &Path| super::super::lock::beside(path, part);
+        std::fs::rename(name(&place.path()), name(&aside)).unwrap();
+    }
+    let other = place.open();
+    other.write_blocking(insert("new")).unwrap();
+    database.close();
+    // As a power cut would leave it: what was acknowledged lies in the log, if the log still is there.
+    let after = Place::new();
+    for part in ["", "-wal"] {
+        let name = |path: &Path| super::super::lock::beside(path, part);
+        std::fs::copy(name(&place.path()), name(&after.path())).unwrap();
+    }
+    assert_eq!(texts(&after.open()), ["new"]);
+    assert_eq!(
+        texts(&Database::open(opening(&aside)).unwrap()),
+        ["old"],
+        "and nothing of the old one is lost"
+    );
+}
+
+#[test]
+fn what_the_system_says_is_told_apart() {
+    // case: O-70
+    let of = |errno: nix::errno::Errno| Obstacle::of(&errno.into());
+    use nix::errno::Errno;
+    let table = [
+        (Errno::ENOSPC, Obstacle::Full),
+        (Errno::EDQUOT, Obstacle::Full),
+        (Errno::EROFS, Obstacle::ReadOnly),
+        (Errno::EACCES, Obstacle::Denied),
+        (Errno::EPERM, Obstacle::Denied),
+        (Errno::EIO, Obstacle::Failing),
+        (Errno::EBUSY, Obstacle::Busy),
+        (Errno::ENOENT, Obstacle::Other),
+    ];
+    for (errno, obstacle) in table {
+        assert_eq!(of(errno), obstacle, "{errno}");
+    }
+}
+
+#[tokio::test]
+async fn a_failing_disk_is_asked_for_its_cause_with_a_file_beside_that_leaves_the_lock_alone_and_goes() {
+    // case: O-70
+    let (place, database) = fresh();
+    let failing = || {
+        let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR);
+        rusqlite::Error::SqliteFailure(code, None)
+    };
+    let lock = super::super::lock::beside(&place.path(), ".lock");
+    let signed = || (std::fs::read_to_string(&lock).unwrap(), lock.metadata().unwrap().modified().unwrap());
+    let before = signed();
+    // What a kill left is in nobody's way.
+    std::fs::write(super::super::lock::beside(&place.path(), ".scratch"), "left").unwrap();
+    let read = database.read(move |_| -> rusqlite::Result<()> { Err(failing()) }).await;
+    assert!(matches!(read, Err(DatabaseError::Failing)), "{read:?}");
+    let written = database.write(move |_| -> rusqlite::Result<()> { Err(failing()) }).await;
+    assert!(matches!(written, Err(DatabaseError::Failing)), "{written:?}");
+    assert_eq!(signed(), before, "the lock was written to");
+    assert!(!super::super::lock::beside(&place.path(), ".scratch").exists());
 }
