@@ -12,11 +12,14 @@ use crate::id::{ControlPlaneId, Digest, Epoch, Generation, ModuleName, NodeId, R
 use crate::machine::Mode;
 use crate::resource::{Content, Resource, ResourceKey, ResourceKind, Spec};
 use crate::text::{nearest, shown};
+use crate::wire::codec::bounded;
 
 /// The most resources one declaration may have.
 pub const MOST_RESOURCES: usize = 100_000;
 /// The most bytes one declaration may have.
 pub const MOST_BYTES: u64 = 64 * 1024 * 1024;
+/// The most modules a declaration may call taken.
+pub const MOST_TAKEN: usize = 10_000;
 /// The most bytes of a key that can be read: a path, and room for the word before it.
 const MOST_KEY: usize = 4096 + 64;
 
@@ -182,10 +185,11 @@ struct FormIn<'a> {
     epoch: Epoch,
     revision: RevisionNumber,
     mode: Mode,
+    #[serde(deserialize_with = "bounded::<_, _, MOST_TAKEN>")]
     taken: Vec<ModuleName>,
     allowed_removals: Option<u64>,
     is_final: bool,
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "list::one_more::<_, MOST_RESOURCES>")]
     resources: Vec<&'a RawValue>,
 }
 
@@ -266,10 +270,7 @@ impl Declaration {
         let form: FormIn<'_> = serde_json::from_slice(bytes)
             .map_err(|error| DeclarationError::Unreadable(shown(&error.to_string(), 300)))?;
         if form.resources.len() > MOST_RESOURCES {
-            return Err(DeclarationError::TooLarge(format!(
-                "{} resources, at most {MOST_RESOURCES}",
-                form.resources.len()
-            )));
+            return Err(DeclarationError::TooLarge(format!("more than {MOST_RESOURCES} resources")));
         }
         let entries: Vec<Entry> = form.resources.iter().map(|raw| entry(raw)).collect::<Result<_, _>>()?;
         order::check(&entries)?;
@@ -368,6 +369,7 @@ impl Digest {
     }
 }
 
+mod list;
 mod order;
 
 #[cfg(test)]

@@ -17,6 +17,8 @@ pub enum Door {
     Enrolling,
     /// From the node of an open session.
     LinkUp,
+    /// From a machine whose standing was withdrawn, after it was told so.
+    Withdrawn,
     /// From the control plane, on a link this host opened.
     LinkDown,
     /// An integration or operator, with at least this role.
@@ -45,6 +47,10 @@ pub struct Kind {
     pub to: &'static str,
     /// Where it may come in.
     pub doors: &'static [Door],
+    /// The type of its body, by module and name, as in `operator::Nodes`.
+    pub asks: &'static str,
+    /// The type of its answer, likewise; `()` where the answer says nothing but that it was done.
+    pub answers: &'static str,
 }
 
 /// A request that has a kind and one form of answer.
@@ -61,7 +67,13 @@ macro_rules! kinds {
         /// Every kind, in the order of this table.
         pub const KINDS: &[&Kind] = &[$(<$message as Message>::KIND),+];
         $(impl Message for $message {
-            const KIND: &'static Kind = &Kind { name: $name, to: $to, doors: &[$($door),+] };
+            const KIND: &'static Kind = &Kind {
+                name: $name,
+                to: $to,
+                doors: &[$($door),+],
+                asks: stringify!($message),
+                answers: stringify!($answer),
+            };
             type Answer = $answer;
         })+
     };
@@ -77,7 +89,7 @@ kinds! {
     "session.renew"       "session/{node}"   [Door::LinkUp]     session::Renew => session::Renewed;
     "heartbeat"           "lease/{node}"     [Door::LinkUp]     session::Heartbeat => session::Beaten;
     "report"              "reconcile/{node}" [Door::LinkUp]     report::Part => report::Received;
-    "events"              "node/{node}"      [Door::LinkUp]     event::Spooled => event::Acknowledged;
+    "events"              "node/{node}"      [Door::LinkUp, Door::Withdrawn] event::Spooled => event::Acknowledged;
     "content.fetch"       "reconcile/{node}" [Door::LinkUp]     content::Fetch => content::Pieces;
     "declaration.push"    "reconcile"        [Door::LinkDown]   content::Push => content::Pushed;
     "session.ended"       "link"             [Door::LinkDown]   session::Ended => ();
@@ -148,6 +160,7 @@ impl Door {
             Self::Greeting => "as the first frame of a link",
             Self::Enrolling => "as the second frame of an enrolment",
             Self::LinkUp => "from a node on its open session",
+            Self::Withdrawn => "from a machine whose standing was withdrawn",
             Self::LinkDown => "from the control plane on the link",
             Self::Api(Role::Read) => "through the API with the role read",
             Self::Api(Role::Work) => "through the API with the role work",

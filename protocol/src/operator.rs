@@ -34,6 +34,7 @@ pub struct StatusIs {
     /// Its running version.
     pub version: String,
     /// Where nodes reach it.
+    #[serde(deserialize_with = "bounded::<_, _, 64>")]
     pub advertise: Vec<String>,
     /// How many identities it knows, in every state.
     pub nodes: u64,
@@ -54,6 +55,9 @@ pub struct Invite {
     pub valid_ms: Option<u64>,
     /// Whether a lapsed session needs a reinvite.
     pub rejoin: Rejoin,
+    /// The clock of the control plane is right now, although it was written to at a later time (O-53).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub clock_is_right: bool,
 }
 
 /// How a node whose session lapsed comes back.
@@ -76,6 +80,9 @@ pub struct Reinvite {
     pub valid_ms: Option<u64>,
     /// End the old enrolment now, rather than when the new one is redeemed.
     pub revoke_now: bool,
+    /// The clock of the control plane is right now, although it was written to at a later time (O-53).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub clock_is_right: bool,
 }
 
 /// The token, once.
@@ -212,7 +219,7 @@ pub struct ReportLine {
     pub took_ms: u64,
     /// How many had which outcome.
     pub counts: Counts,
-    /// Why a newer declaration was not admitted, if so.
+    /// Why a newer declaration was not admitted, or the pass changed nothing more, if so.
     pub refused: Option<crate::refusal::Refusal>,
 }
 

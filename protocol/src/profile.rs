@@ -32,10 +32,13 @@ pub struct Profile {
 #[serde(default)]
 pub struct Inventory {
     /// Listening sockets, as in `tcp 0.0.0.0:5432 postgres`; at most 200.
+    #[serde(deserialize_with = "crate::wire::codec::bounded::<_, _, 10000>")]
     pub listeners: Vec<String>,
     /// Which resource kinds this host performs (N-19).
+    #[serde(deserialize_with = "crate::wire::codec::bounded::<_, _, 10000>")]
     pub kinds: Vec<String>,
     /// Whether looking was complete; none: it was, else what could not be looked at (I-05).
+    #[serde(deserialize_with = "crate::wire::codec::bounded::<_, _, 10000>")]
     pub could_not_look: Vec<String>,
 }
 

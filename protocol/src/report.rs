@@ -139,10 +139,11 @@ pub struct Summary {
     pub owned: u64,
     /// The digest of every outcome of the pass: [`digest`].
     pub digest: Digest,
-    /// Why a newer declaration was not admitted, if one was refused whole.
+    /// Why a newer declaration was not admitted, if one was refused whole; else why the pass changed nothing more, if the
+    /// node's store stopped it (O-05).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<crate::refusal::Refusal>,
-    /// Which declaration that was.
+    /// Which declaration that was; none where it is not about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused_revision: Option<Revision>,
 }

@@ -38,6 +38,9 @@ pub struct StatusIs {
     pub spooled: u64,
     /// What an operator should know about the store, if anything (H-11).
     pub store_note: Option<String>,
+    /// Why this machine cannot prove who it is, if it cannot (O-06).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credential: Option<Refusal>,
     /// Whether it holds a directory tree only.
     pub sandbox: bool,
 }

@@ -29,7 +29,7 @@ pub struct Hello {
     pub fencing: FencingToken,
     /// Which life of the host's store.
     pub store_id: StoreId,
-    /// How many sessions this store has opened, this one counted.
+    /// The number of this session; it rises with each, with gaps.
     pub session_counter: SessionCounter,
     /// Which boot of the machine.
     pub boot_id: BootId,

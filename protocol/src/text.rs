@@ -22,6 +22,29 @@ fn turns_direction(char: char) -> bool {
     matches!(char, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{061c}' | '\u{feff}')
 }
 
+/// One place in a text. Lines and columns count from 1, columns in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spot<'t> {
+    /// Which line.
+    pub line: usize,
+    /// Which character of it.
+    pub column: usize,
+    /// The line itself, as it is; show it with [`shown`].
+    pub text: &'t str,
+}
+
+/// Where the byte at `at` stands; past the end counts as the end.
+pub fn spot(text: &str, at: usize) -> Spot<'_> {
+    let before = text.get(..text.floor_char_boundary(at)).unwrap_or(text);
+    let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    let rest = text.get(start..).unwrap_or_default();
+    Spot {
+        line: before.matches('\n').count() + 1,
+        column: before.get(start..).unwrap_or_default().chars().count() + 1,
+        text: rest.lines().next().unwrap_or_default(),
+    }
+}
+
 /// The name among `known` that a person who typed `given` most likely meant; none when nothing is near.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known
@@ -43,6 +66,15 @@ mod tests {
         let out = shown(hostile, 100);
         assert_eq!(out, "a\\u{1b}[2J\\n\\u{202e}txt\\u{2066}");
         assert_eq!(shown("abcdef", 3), "abc…");
+    }
+
+    #[test]
+    fn a_byte_is_found_by_line_and_character_with_the_line_itself() {
+        let text = "one\r\ntwé three\n";
+        assert_eq!(spot(text, text.find("three").unwrap()), Spot { line: 2, column: 5, text: "twé three" });
+        assert_eq!(spot(text, 0), Spot { line: 1, column: 1, text: "one" });
+        assert_eq!(spot(text, 999), Spot { line: 3, column: 1, text: "" });
+        assert_eq!(spot("", 0), Spot { line: 1, column: 1, text: "" });
     }
 
     #[test]

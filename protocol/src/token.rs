@@ -7,6 +7,7 @@
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
+use subtle::ConstantTimeEq as _;
 use zeroize::Zeroizing;
 
 use crate::id::{ControlPlaneId, Digest, Epoch, FencingToken, Generation, Millis, NodeId, Rental};
@@ -23,8 +24,22 @@ pub const MOST_CHARACTERS: usize = 2048;
 pub const MOST_ADDRESSES: usize = 8;
 
 const ALPHABET: &str = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+/// So many characters of a token behind its beginning are one, wherever they stand. A file that is named after a token's
+/// beginning has fewer; a token has hundreds.
+const TELLING: usize = 16;
 const MAC: usize = 32;
 const CHECKSUM: usize = 4;
+
+/// Whether a word of a command line is, or carries, an enrolment token: `TOKEN`, `--token=TOKEN`, or one that is quoted
+/// or glued to something. Such a word is printed nowhere, whatever else is wrong with the command (N-02).
+pub fn is_in(word: &str) -> bool {
+    // Where a token begins an argument, the shortest piece of one counts too.
+    word.split('=').any(|part| part.trim_start().starts_with(PREFIX))
+        || word
+            .split(PREFIX)
+            .skip(1)
+            .any(|rest| rest.bytes().take_while(u8::is_ascii_alphanumeric).count() >= TELLING)
+}
 
 /// What an enrolment token says. Everything joining needs and nothing more (N-02).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -239,9 +254,18 @@ impl Signer {
 }
 
 /// The short-lived proof of a session. Opaque to the host; never opens a session by itself (N-06).
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SessionToken(#[serde(with = "serde_bytes")] Vec<u8>);
+
+/// In constant time, as whatever holds a MAC is compared.
+impl PartialEq for SessionToken {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+}
+
+impl Eq for SessionToken {}
 
 impl std::fmt::Debug for SessionToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

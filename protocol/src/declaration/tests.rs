@@ -150,3 +150,23 @@ fn a_resource_that_is_not_understood_keeps_its_whole_key_and_one_without_a_key_r
     let none = text.replace("\"key\":\"file:/etc/b\",", "");
     assert!(matches!(Declaration::parse(none.as_bytes()), Err(DeclarationError::Unreadable(_))));
 }
+
+// rule: S-22
+#[test]
+fn a_list_that_is_a_bomb_is_refused_by_name_whatever_it_holds() {
+    let bytes = Declaration::encode(&header(), &[]).unwrap();
+    let text = String::from_utf8(bytes).unwrap();
+    let many = |one: &str, count: usize| vec![one; count].join(",");
+    let resources =
+        text.replace("\"resources\":[", &format!("\"resources\":[{}", many("0", 3 * MOST_RESOURCES)));
+    let refused = Declaration::parse(resources.as_bytes()).unwrap_err();
+    assert_eq!(refused, DeclarationError::TooLarge(format!("more than {MOST_RESOURCES} resources")));
+    let taken = text.replace("\"taken\":[", &format!("\"taken\":[{}", many("\"a\"", MOST_TAKEN + 1)));
+    let refused = Declaration::parse(taken.as_bytes()).unwrap_err();
+    assert!(
+        matches!(&refused, DeclarationError::Unreadable(why) if why.contains("more than 10000")),
+        "{refused}"
+    );
+    let nested = text.replace("\"resources\":[", &format!("\"resources\":[{}", "[".repeat(100_000)));
+    assert!(matches!(Declaration::parse(nested.as_bytes()), Err(DeclarationError::Unreadable(_))));
+}

@@ -1,9 +1,10 @@
 use super::*;
 
-const DOORS: [Door; 8] = [
+const DOORS: [Door; 9] = [
     Door::Greeting,
     Door::Enrolling,
     Door::LinkUp,
+    Door::Withdrawn,
     Door::LinkDown,
     Door::Api(Role::Read),
     Door::Api(Role::Work),
@@ -32,13 +33,20 @@ fn every_kind_comes_in_at_its_own_doors_and_is_refused_by_name_at_every_other() 
 #[test]
 fn no_kind_of_the_api_or_of_the_host_socket_comes_in_by_the_link() {
     for kind in KINDS {
-        let link = kind
-            .doors
-            .iter()
-            .any(|door| matches!(door, Door::Greeting | Door::Enrolling | Door::LinkUp | Door::LinkDown));
+        let link = kind.doors.iter().any(|door| match door {
+            Door::Greeting | Door::Enrolling | Door::LinkUp | Door::Withdrawn | Door::LinkDown => true,
+            Door::Api(_) | Door::HostSocket => false,
+        });
         let api = kind.doors.iter().any(|door| matches!(door, Door::Api(_) | Door::HostSocket));
         assert!(link != api, "{}", kind.name);
     }
+}
+
+// rule: X-9
+#[test]
+fn whoever_lost_its_standing_may_tell_what_happened_and_nothing_else() {
+    let open = KINDS.iter().filter(|kind| admit(kind.name, Door::Withdrawn).is_ok());
+    assert_eq!(open.map(|kind| kind.name).collect::<Vec<_>>(), ["events"]);
 }
 
 #[test]

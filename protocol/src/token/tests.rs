@@ -4,6 +4,8 @@ use super::*;
 use crate::id::EpochId;
 use crate::proof::NodeKey;
 
+mod table;
+
 fn invitation() -> Invitation {
     Invitation {
         v: 1,
@@ -156,5 +158,38 @@ proptest! {
     #[test]
     fn no_text_makes_the_reader_fall_over(text in "(tenure_e1_)?[0-9A-Za-z]{0,300}|\\PC{0,200}") {
         let _ = Presented::parse(&text);
+    }
+}
+
+// rule: N-02
+// case: O-62
+#[test]
+fn a_word_that_carries_a_token_is_told_from_a_path_that_only_looks_like_one() {
+    for word in ["tenure_e1_abc", "--token=tenure_e1_abc", "--token-file=tenure_e1_abc", " tenure_e1_abc"] {
+        assert!(is_in(word), "{word}");
+    }
+    let token = "tenure_e1_0123456789abcdEF";
+    for word in [
+        format!("'{token}'"),
+        format!("\"{token}\""),
+        format!("\u{201c}{token}\u{201d}"),
+        format!("<{token}>"),
+        format!("token:{token}"),
+        format!("-t{token}"),
+        format!("host.example/{token}"),
+        format!("/root/tenure_e1_abc,{token}"),
+        format!("tenure_e1_{token}"),
+        format!("x{token}..."),
+    ] {
+        assert!(is_in(&word), "{word}");
+    }
+    for word in [
+        "/root/tenure_e1_abc",
+        "./tenure_e1_0123456789abcde",
+        "token",
+        "--token-file=/tmp/tenure_e1_abc",
+        "tenure",
+    ] {
+        assert!(!is_in(word), "{word}");
     }
 }

@@ -8,7 +8,8 @@ use tokio_util::bytes::BytesMut;
 use tokio_util::codec::{Decoder as _, Encoder as _};
 
 use super::frame::{FrameCodec, FrameError, MOST};
-use crate::envelope::Frame;
+use crate::envelope::{Answer, Frame};
+use crate::refusal::Refusal;
 
 /// How long one frame may take to be sent whole; and a greeting to arrive.
 pub const PATIENCE: Duration = Duration::from_secs(10);
@@ -23,7 +24,7 @@ pub enum WireError {
     #[error("the connection broke off in the middle of a message")]
     Cut,
     /// Nothing came, or nothing was taken, for that long.
-    #[error("nothing moved on the connection for {0:?}")]
+    #[error("nothing moved on the connection for {} s", .0.as_secs())]
     Silent(Duration),
     /// What came is no frame, or too long.
     #[error(transparent)]
@@ -100,6 +101,15 @@ impl<S: AsyncRead + AsyncWrite> Connection<S> {
     /// Sends a frame, flushed.
     pub async fn send(&mut self, frame: &Frame) -> Result<(), WireError> {
         self.writer.send(frame).await
+    }
+
+    /// Answers whatever is asked first with `refusal`, for somebody who gets nothing else. Takes as long as a greeting may.
+    pub async fn turn_away(mut self, refusal: Refusal) {
+        if let Ok(Frame::Request(request)) = self.receive(PATIENCE).await {
+            let answer = Answer { re: request.id, result: Err(refusal) };
+            // A peer that left meanwhile needs no answer.
+            drop(self.send(&Frame::Answer(answer)).await);
+        }
     }
 
     /// The two halves, each on its own.

@@ -19,8 +19,14 @@ use crate::envelope::{Answer, Event, Frame, Request};
 use crate::kind::Message;
 use crate::refusal::Refusal;
 
-/// How many frames may wait in each direction: enough for a pipeline of pieces, little enough to be no memory.
+/// How many frames may wait to be sent; they are our own.
 const QUEUE: usize = 32;
+/// How many frames that came may wait to be taken: enough for a pipeline of pieces, little enough to be no memory.
+const MOST_WAITING: usize = 8;
+/// The most bytes that one connection holds of what the other side sent: what waits, what is worked on, and one that is
+/// being read, which exists as bytes and as a value for a moment. Whoever lays aside what it took from here holds that
+/// beside, and has a bound of its own for it.
+pub const MOST_HELD: usize = (MOST_WAITING + 4) * super::frame::MOST;
 /// How many answers one side may wait for.
 const MOST_PENDING: usize = 64;
 
@@ -34,7 +40,7 @@ pub enum CallError {
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// No answer came in time. The other side may still do what was asked.
-    #[error("no answer came within {0:?}")]
+    #[error("no answer came within {} s", .0.as_secs())]
     TimedOut(Duration),
     /// The connection ended before the answer came.
     #[error("the connection ended before the answer came")]
@@ -175,7 +181,7 @@ pub fn exchange<S: AsyncRead + AsyncWrite>(
 ) -> (Outgoing, mpsc::Receiver<Incoming>, Exchange<S>) {
     let (reader, writer) = connection.split();
     let (frames, to_send) = mpsc::channel(QUEUE);
-    let (incoming, received) = mpsc::channel(QUEUE);
+    let (incoming, received) = mpsc::channel(MOST_WAITING);
     let pending = Pending::default();
     let owed = Arc::new(AtomicU64::new(0));
     let outgoing = Outgoing {
