@@ -49,8 +49,9 @@ async fn render(
     let bar = screen.bytes_bar("fetching", rendered.declaration.size);
     let document = content::fetch(control, &[rendered.declaration], &bar).await?;
     let bytes = document.into_values().next().unwrap_or_default();
-    let declaration =
-        Declaration::parse(&bytes).map_err(|error| Trouble::ours("bundle_unreadable", &error))?;
+    let declaration = Declaration::parse(&bytes).map_err(|error| {
+        Trouble::ours("the declaration that the control plane rendered cannot be read", &error)
+    })?;
     let blobs = content::fetch(control, &declaration.contents(), &bar).await?;
     bar.finish_and_clear();
     write(&order.out, &bytes, &blobs)?;

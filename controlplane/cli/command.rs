@@ -56,6 +56,10 @@ pub(crate) enum Command {
     Rollout,
     /// List what happened, newest last
     Events(Events),
+    /// Print every message there is: its address, its doors and the shape of its body; needs no control plane
+    Api,
+    /// Print a script that completes what is typed, for a shell to read at its start
+    Completions(Completions),
 }
 
 #[derive(Debug, Clone, Args)]
@@ -85,6 +89,9 @@ pub(crate) struct Invite {
     /// How the node comes back after its session lapsed
     #[arg(long, value_enum, default_value_t = RejoinBy::Key)]
     pub(crate) rejoin: RejoinBy,
+    /// The control plane's clock is right now: do not refuse because it was ahead before
+    #[arg(long)]
+    pub(crate) clock_is_right: bool,
     /// Write the token to this new file, for its owner only, instead of printing it
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
@@ -117,6 +124,9 @@ pub(crate) struct Reinvite {
     /// End the old enrolment now, not when the new token is redeemed
     #[arg(long)]
     pub(crate) revoke_now: bool,
+    /// The control plane's clock is right now: do not refuse because it was ahead before
+    #[arg(long)]
+    pub(crate) clock_is_right: bool,
     /// Write the token to this new file, for its owner only, instead of printing it
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
@@ -162,6 +172,26 @@ pub(crate) struct Events {
     pub(crate) node: Option<NodeId>,
 }
 
+#[derive(Debug, Clone, Args)]
+#[command(after_help = SOURCED)]
+pub(crate) struct Completions {
+    /// For which shell
+    pub(crate) shell: Shell,
+}
+
+const SOURCED: &str = "\
+bash: source <(tenure completions bash), in ~/.bashrc
+zsh:  tenure completions zsh > a file `_tenure` in a folder of $fpath
+fish: tenure completions fish > ~/.config/fish/completions/tenure.fish";
+
+/// The shells a script is made for.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+}
+
 fn listen(text: &str) -> Result<SocketAddr, String> {
     let address: SocketAddr =
         text.parse().map_err(|_| "an address and a port are needed, as in 127.0.0.1:7443".to_owned())?;
@@ -175,3 +205,6 @@ fn listen(text: &str) -> Result<SocketAddr, String> {
 fn span(text: &str) -> Result<Duration, humantime::DurationError> {
     humantime::parse_duration(text)
 }
+
+#[cfg(test)]
+mod tests;

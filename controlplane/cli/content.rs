@@ -134,7 +134,7 @@ fn broken(digest: Digest, how: &str) -> Trouble {
         "content_broken",
         format!("content {} could not be fetched: {how}", digest.short()),
         "nothing was done with it; what was declared before is not touched by this",
-        "try again; if it comes back, look at the control plane's log",
+        "try again; if it comes back, look at the control plane's log (`journalctl -u tenure-control`)",
     ))
 }
 

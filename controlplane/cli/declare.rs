@@ -80,7 +80,8 @@ async fn fetch(
     let bar = screen.bytes_bar("fetching the plan", document.size);
     let bytes = content::fetch(control, &[document], &bar).await?.into_values().next().unwrap_or_default();
     bar.finish_and_clear();
-    serde_json::from_slice(&bytes).map_err(|error| Trouble::ours("plan_unreadable", &error))
+    serde_json::from_slice(&bytes)
+        .map_err(|error| Trouble::ours("the plan that the control plane made cannot be read", &error))
 }
 
 fn print(lines: &[RolloutLine], waited: bool, screen: &mut Screen) -> Result<(), Trouble> {

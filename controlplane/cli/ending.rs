@@ -77,25 +77,48 @@ impl Trouble {
         Self { exit: Exit::Failed, refusal }
     }
 
-    /// Nobody who uses Tenure can have caused this.
-    pub(crate) fn ours(code: &str, error: &dyn std::error::Error) -> Self {
+    /// Nobody who uses Tenure can have caused this. `what` could not be done, as a clause that the cause follows.
+    pub(crate) fn ours(what: &str, error: &dyn std::error::Error) -> Self {
         Self {
             exit: Exit::OurFault,
             refusal: Refusal::new(
-                code,
-                chain(error),
+                "our_fault",
+                format!("{what}: {}", chain(error)),
                 "this is a fault of Tenure or of the machine it runs on, not of what you asked",
                 "try again; if it comes back, report it with this text and `tenure --version`",
             ),
         }
     }
 
-    /// As it stands on stderr.
+    /// As it stands on stderr: whoever wrote what is quoted in it, nothing of it moves the cursor (S-20).
     pub(crate) fn text(&self) -> String {
-        let Refusal { code, happened, means, remedy } = &self.refusal;
+        let Refusal { code, happened, means, remedy } = self.refusal.clone().from_outside();
         format!(
             "{}: {code}\n  what happened  {happened}\n  what it means  {means}\n  what to do     {remedy}\n",
             self.exit.word()
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // rule: S-20
+    #[test]
+    fn whatever_is_quoted_in_a_refusal_is_shown_without_moving_the_cursor() {
+        let odd = "a\u{1b}[2J\nrefused\u{202e}".repeat(900);
+        let text = Trouble::from(Refusal::new("code", odd.clone(), odd.clone(), odd)).text();
+        assert_eq!(text.lines().count(), 4);
+        crate::caller::tests::assert_harmless(&text);
+    }
+
+    #[test]
+    fn a_fault_of_ours_says_what_was_tried_and_what_the_system_said() {
+        let error = std::io::Error::from(std::io::ErrorKind::NotFound);
+        let trouble = Trouble::ours("the name of this machine cannot be read", &error);
+        assert_eq!((trouble.exit, trouble.refusal.code.as_str()), (Exit::OurFault, "our_fault"));
+        assert_eq!(trouble.refusal.happened, format!("the name of this machine cannot be read: {error}"));
+        assert!(trouble.text().starts_with("our fault: our_fault\n"));
     }
 }

@@ -34,6 +34,7 @@ pub(crate) async fn invite(
         mode: if order.adopted { Mode::Adopted } else { Mode::Converged },
         valid_ms: order.valid.map(millis),
         rejoin: order.rejoin.into(),
+        clock_is_right: order.clock_is_right,
     };
     let invited = control.ask(&asked).await?;
     hand_out(&invited, place, screen, now)
@@ -51,6 +52,7 @@ pub(crate) async fn reinvite(
         node: order.node.clone(),
         valid_ms: order.valid.map(millis),
         revoke_now: order.revoke_now,
+        clock_is_right: order.clock_is_right,
     };
     let invited = control.ask(&asked).await?;
     hand_out(&invited, place, screen, now)

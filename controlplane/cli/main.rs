@@ -1,9 +1,12 @@
 //! The operator's command line. It speaks the message API and nothing else: it names no store and no actor. `up`
 //! alone starts something: this same binary, twice, as the two daemons (see [`daemons`]).
 
+mod api;
+mod arguments;
 mod bundle;
 mod caller;
 mod command;
+mod completions;
 mod content;
 mod daemons;
 mod declare;
@@ -35,6 +38,10 @@ fn main() -> ExitCode {
     if let Some(daemon) = std::env::args_os().next().and_then(|name| Daemon::named(&name)) {
         return daemon.run();
     }
+    tenure_actors::privacy::keep();
+    if let Err(trouble) = arguments::without_tokens(std::env::args_os()) {
+        return arguments::screen(std::env::args_os()).trouble(&trouble).into();
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -57,7 +64,7 @@ fn run(cli: Cli, screen: &mut Screen) -> Result<Exit, Trouble> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Trouble::ours("no_runtime", &error))?;
+        .map_err(|error| Trouble::ours("the program could not start its threads", &error))?;
     runtime.block_on(dispatch(cli, screen))
 }
 
@@ -75,6 +82,8 @@ async fn dispatch(cli: Cli, screen: &mut Screen) -> Result<Exit, Trouble> {
         Command::Render(order) => bundle::run(&order, named, screen).await,
         Command::Retire(order) => retire::run(&order, &socket::control_plane(named).await?, screen).await,
         Command::Rollout => rollout::run(&socket::control_plane(named).await?, screen).await,
+        Command::Api => api::run(screen),
+        Command::Completions(order) => completions::run(&order, screen),
         Command::Events(order) => events::run(&order, &socket::control_plane(named).await?, screen).await,
     }
 }

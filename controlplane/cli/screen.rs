@@ -72,7 +72,7 @@ impl Screen {
                 self.out_closed = true;
                 Ok(())
             }
-            Err(error) => Err(Trouble::ours("cannot_write", &error)),
+            Err(error) => Err(Trouble::ours("the result could not be written", &error)),
         }
     }
 

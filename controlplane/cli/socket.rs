@@ -72,7 +72,7 @@ fn none(silent: &[(PathBuf, ErrorKind)]) -> Trouble {
     let denied = silent.iter().find(|(_, kind)| *kind == ErrorKind::PermissionDenied);
     if let Some((path, _)) = denied {
         return Refusal::new(
-            "not_permitted",
+            "socket_not_permitted",
             format!("you may not open {}", path.display()),
             "a control plane may run there, but its socket is for root and the group `tenure`",
             "run this as root, or become a member of the group `tenure`: that group holds the whole fleet",

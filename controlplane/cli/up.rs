@@ -11,6 +11,7 @@ mod listen;
 mod lock;
 mod pause;
 mod services;
+mod vacant;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -36,7 +37,8 @@ pub(crate) async fn run(order: &command::Up, screen: &mut Screen) -> Result<Exit
     }
     ground.create()?;
     let _held = lock::hold(&ground.lock(), ground.state())?;
-    let binary = std::env::current_exe().map_err(|error| Trouble::ours("no_binary", &error))?;
+    let binary = std::env::current_exe()
+        .map_err(|error| Trouble::ours("where this program lies cannot be told", &error))?;
     let lines = Lines::to_stderr();
     lines.say(Who::Up, &where_it_lies(&ground));
 
@@ -80,7 +82,8 @@ fn newcomer(ground: &Ground) -> Result<Newcomer, Trouble> {
     if ground.is_sandbox() {
         return Newcomer::of_a_sandbox();
     }
-    let name = std::fs::read_to_string(HOST_NAME).map_err(|error| Trouble::ours("no_host_name", &error))?;
+    let name = std::fs::read_to_string(HOST_NAME)
+        .map_err(|error| Trouble::ours("the name of this machine cannot be read", &error))?;
     Newcomer::this_machine(&name)
 }
 
@@ -88,16 +91,20 @@ const HOST_NAME: &str = "/proc/sys/kernel/hostname";
 
 fn sandbox(root: Option<&Path>) -> Result<Ground, Trouble> {
     match root {
-        Some(root) => Ground::at(root).map_err(|error| Trouble::ours("no_folder", &error)),
-        None => Ground::of_this_user().ok_or_else(|| {
-            Trouble::usage(
-                "no_home",
-                "neither $XDG_STATE_HOME nor $HOME says where your state lies",
-                "nothing was started",
-                "name a folder with --root DIR",
-            )
-        }),
+        Some(root) => {
+            Ground::at(root).map_err(|error| Trouble::ours("the folder of --root cannot be found", &error))
+        }
+        None => Ground::of_this_user().ok_or_else(no_home),
     }
+}
+
+fn no_home() -> Trouble {
+    Trouble::usage(
+        "no_home",
+        "neither $XDG_STATE_HOME nor $HOME says where your state lies",
+        "nothing was started",
+        "name a folder: `tenure up --sandbox --root DIR`",
+    )
 }
 
 /// What runs. Stopped in reverse of how it was started, however far that came.
@@ -119,6 +126,7 @@ impl Session {
         let arguments = daemons::control_arguments(&self.ground.control(), listen);
         let kept = self.keep(Daemon::Control, arguments)?;
         let control = self.control.insert(kept).until_answering(&self.ground.control_socket()).await?;
+        vacant::check(&self.ground.host_socket())?;
         let arguments = daemons::host_arguments(&self.ground.machine(), self.ground.is_sandbox());
         let kept = self.keep(Daemon::Host, arguments)?;
         let host = self.host.insert(kept).until_answering(&self.ground.host_socket()).await?;

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tenure_actors::socket::{self, InTheWay};
 use tenure_actors::{Address, Child};
 use tokio::net::UnixListener;
 
@@ -15,6 +16,7 @@ mod actor;
 mod dispatch;
 mod peer;
 
+pub use actor::{MOST_PEERS, MOST_WAITING};
 use actor::{Msg, Receiving};
 
 /// The socket could not be had.
@@ -26,6 +28,9 @@ pub enum SocketError {
         /// The path.
         path: PathBuf,
     },
+    /// Something that is not ours lies there, or somebody listens.
+    #[error(transparent)]
+    InTheWay(#[from] InTheWay),
     /// The system does not let us.
     #[error("the socket {} cannot be made", path.display())]
     Io {
@@ -42,13 +47,14 @@ const GROUP: &str = "tenure";
 const LONGEST: usize = 107;
 
 /// Makes the socket, 0660. Made beside and renamed, so that it is never open wider than that; one that an earlier run
-/// left is replaced, which is safe since the store's lock says that nobody else runs here.
+/// left is replaced, and what anybody else has there is not.
 pub fn bind(ground: &Ground) -> Result<UnixListener, SocketError> {
     let path = ground.socket();
     let beside = ground.run().join(".api.sock.new");
     if beside.as_os_str().len() > LONGEST {
         return Err(SocketError::TooLong { path });
     }
+    socket::vacant(&path, &path)?;
     let failed = |source| SocketError::Io { path: path.clone(), source };
     match std::fs::remove_file(&beside) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),

@@ -126,6 +126,20 @@ mod tests {
 
     const KINDS: &[&str] = &["package", "directory", "file", "unit"];
 
+    #[test]
+    fn every_line_says_what_was_judged_and_shows_nothing_as_the_machine_wrote_it() {
+        let mut join = join(&["tcp 0.0.0.0:80 ngi\u{1b}[2Jnx"], &["fi\u{202e}le"]);
+        join.profile.os = "deb\u{1b}ian\u{2066}".to_owned();
+        join.inventory.could_not_look = vec!["ss\n".to_owned()];
+        for mode in [Mode::Adopted, Mode::Converged] {
+            let briefing = briefing(&join, mode, 1);
+            let subjects: Vec<&str> = briefing.lines().iter().map(|line| line.subject.as_str()).collect();
+            assert_eq!(subjects, ["protocol", "system", "kinds", "inventory", "in use"]);
+            let odd = |char: char| char.is_control() || matches!(char, '\u{202e}' | '\u{2066}');
+            assert!(!briefing.lines().iter().any(|line| line.text.contains(odd)), "{briefing:?}");
+        }
+    }
+
     // rule: H-13
     #[test]
     fn a_host_that_lacks_a_kind_enrols_and_is_not_assignable() {

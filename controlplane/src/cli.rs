@@ -48,6 +48,7 @@ const FAILED: u8 = 1;
 
 /// Runs what the command line says. The status is the contract's: 0 done, 1 our fault, 2 usage, 3 refused.
 pub fn main() -> ExitCode {
+    tenure_actors::privacy::keep();
     let Command::Run(run) = Cli::parse().command;
     let level = Config::read(&Ground::new(&run.root).config(), None, &[]).map(|config| config.log);
     log::start("tenure-control", Log::Auto, &level.unwrap_or_default());
@@ -55,6 +56,7 @@ pub fn main() -> ExitCode {
         tracing::info!("the process that started this one is gone already");
         return ExitCode::SUCCESS;
     }
+    take_every_descriptor();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     match runtime {
         Ok(runtime) => runtime.block_on(run_daemon(run)),
@@ -62,6 +64,17 @@ pub fn main() -> ExitCode {
             tracing::error!(%error, "no threads to run on");
             ExitCode::from(FAILED)
         }
+    }
+}
+
+/// Each node holds a connection, and shells start programs with room for about a thousand files. What is allowed is
+/// taken; where even that fails, the room is what it was.
+fn take_every_descriptor() {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    let raised = getrlimit(Resource::RLIMIT_NOFILE)
+        .and_then(|(_, most)| setrlimit(Resource::RLIMIT_NOFILE, most, most));
+    if let Err(error) = raised {
+        tracing::warn!(%error, "the number of files that may be open stays as it is");
     }
 }
 
@@ -104,5 +117,36 @@ async fn run_daemon(run: Run) -> ExitCode {
             }
             ExitCode::from(FAILED)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    /// The help of the program and of its one command, as they are printed.
+    fn help() -> String {
+        let mut control = Cli::command();
+        control.build();
+        let mut text = format!("## tenure-control\n\n{}", control.render_long_help());
+        for command in control.get_subcommands_mut().filter(|command| command.get_name() != "help") {
+            let help = command.render_long_help();
+            text.push_str(&format!("\n## tenure-control {}\n\n{help}", command.get_name()));
+        }
+        text
+    }
+
+    #[test]
+    fn the_help_is_the_golden_text() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/help/tenure-control.txt");
+        if std::env::var_os("BLESS").is_some() {
+            std::fs::write(&path, help()).unwrap();
+        }
+        let golden = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(golden == help(), "the help changed: run `tests/run bless` and read what changed");
     }
 }

@@ -6,7 +6,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
+use tenure_actors::file::{self, FileError, Links, Opened};
+use tenure_protocol::text::{shown, spot};
 use tenure_protocol::token::MOST_ADDRESSES;
+
+/// What is longer is no configuration of ours.
+const MOST_BYTES: u64 = 256 * 1024;
+/// A day, in seconds: a node that was silent for longer is not to be called ready.
+const LONGEST_LEASE: u64 = 24 * 60 * 60;
+/// Thirty days, in minutes: what lives longer is no session (N-06).
+pub(crate) const LONGEST_SESSION: u64 = 30 * 24 * 60;
 
 /// What holds for this run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,20 +40,22 @@ pub struct Config {
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// It is there and cannot be read.
-    #[error("{} cannot be read", path.display())]
-    Unreadable {
+    #[error(transparent)]
+    Unreadable(#[from] FileError),
+    /// Whoever may write it says where hosts are sent.
+    #[error("{} can be written by everybody (mode {mode:04o})", path.display())]
+    OpenToAll {
         /// The file.
         path: PathBuf,
-        /// What the system said.
-        #[source]
-        source: std::io::Error,
+        /// Its permission bits.
+        mode: u32,
     },
     /// Not TOML, an unknown word, or a value of another form.
-    #[error("{}: {what}", path.display())]
+    #[error("{}{what}", path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
-        /// What is wrong, with line and column.
+        /// Line, column, what is wrong, and the line itself.
         what: String,
     },
     /// An address to advertise is none.
@@ -54,7 +65,9 @@ pub enum ConfigError {
     #[error("{0} addresses are advertised, and an invitation carries at most {MOST_ADDRESSES}")]
     TooMany(usize),
     /// Times that cannot work together.
-    #[error("heartbeat must be shorter than silence, and silence shorter than lease")]
+    #[error(
+        "heartbeat must be shorter than silence, silence shorter than lease, lease at most a day, and a session from a minute to 30 days"
+    )]
     Times,
 }
 
@@ -87,15 +100,11 @@ impl Default for Form {
 impl Config {
     /// Reads the file if there is one; what the command line said goes before it.
     pub fn read(path: &Path, listen: Option<SocketAddr>, advertise: &[String]) -> Result<Self, ConfigError> {
-        let text = match std::fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(source) => return Err(ConfigError::Unreadable { path: path.to_owned(), source }),
+        let mut form = match file::open(path, Links::Followed) {
+            Ok(opened) => Form::read(path, opened)?,
+            Err(FileError::Absent { .. }) => Form::default(),
+            Err(error) => return Err(error.into()),
         };
-        let mut form: Form = toml::from_str(&text).map_err(|error| ConfigError::Malformed {
-            path: path.to_owned(),
-            what: error.to_string().trim_end().replace('\n', " | "),
-        })?;
         form.listen = listen.unwrap_or(form.listen);
         if !advertise.is_empty() {
             form.advertise = advertise.to_vec();
@@ -105,17 +114,35 @@ impl Config {
 }
 
 impl Form {
+    fn read(path: &Path, mut opened: Opened) -> Result<Self, ConfigError> {
+        let path = path.to_owned();
+        if opened.is_writable_by_all() {
+            return Err(ConfigError::OpenToAll { path, mode: opened.mode() });
+        }
+        let bytes = opened.read(MOST_BYTES)?;
+        let Ok(text) = std::str::from_utf8(&bytes) else {
+            return Err(ConfigError::Malformed { path, what: ": it is not UTF-8 text".to_owned() });
+        };
+        toml::from_str(text).map_err(|error| {
+            let spot = spot(text, error.span().map_or(text.len(), |span| span.start));
+            let (line, column, message) = (spot.line, spot.column, shown(error.message(), 300));
+            let what = format!(":{line}:{column}: {message} — | {}", shown(spot.text, 160));
+            ConfigError::Malformed { path, what }
+        })
+    }
+
     fn checked(self) -> Result<Config, ConfigError> {
         if self.advertise.len() > MOST_ADDRESSES {
             return Err(ConfigError::TooMany(self.advertise.len()));
         }
         if let Some(wrong) = self.advertise.iter().find(|address| !is_address(address)) {
-            return Err(ConfigError::Address(tenure_protocol::text::shown(wrong, 100)));
+            return Err(ConfigError::Address(shown(wrong, 100)));
         }
         let in_order = 0 < self.heartbeat_seconds
             && self.heartbeat_seconds < self.silence_seconds
             && self.silence_seconds < self.lease_seconds
-            && self.session_minutes > 0;
+            && self.lease_seconds <= LONGEST_LEASE
+            && (1..=LONGEST_SESSION).contains(&self.session_minutes);
         if !in_order {
             return Err(ConfigError::Times);
         }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tenure_actors::clock::SharedClock;
-use tenure_actors::database::{Create, OpenError};
+use tenure_actors::database::{self, Create, OpenError};
 use tenure_actors::directory::Directory;
 use tenure_actors::watchdog::{self, Progress};
 use tenure_actors::{Ended, Limits, StartError, Supervisor, systemd};
@@ -22,6 +22,7 @@ use crate::fleet::{self, Fleet, invitation};
 use crate::ground::{Ground, GroundError};
 use crate::keys::{self, KeyError, Keys};
 use crate::listener::{self, ListenError};
+use crate::losses::Losses;
 use crate::plane::Plane;
 use crate::presence::Presence;
 use crate::store::sqlite::Sqlite;
@@ -68,6 +69,9 @@ pub enum StartRefusal {
     /// Keys are there, and the store they belong to is not.
     #[error("{} is there, and there is no store beside it", .0.display())]
     StoreGone(PathBuf),
+    /// The store was left open, and the log that belongs to it was removed.
+    #[error("the store at {} was not closed, and its log {}-wal is gone", .0.display(), .0.display())]
+    LogGone(PathBuf),
     /// The store does not answer.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -128,12 +132,19 @@ async fn serve(
         fleet: Fleet::vacant(),
         catalogue: Catalogue::vacant(),
         contacts: Contacts::vacant(),
+        losses: Losses::vacant(),
     });
-    sweeper::sweep(&plane).await?;
-    if let Err(refusal) = invitation::clock_holds(&plane).await {
+    if let Err(error) = sweeper::sweep(&plane).await {
+        // A store that takes no writes now still shows what it knows, and may take them later.
+        tracing::warn!(%error, "content that nothing names could not be dropped, and is looked for again");
+    }
+    if let Err(refusal) = invitation::clock_holds(&plane, false).await {
         tracing::warn!(code = %refusal.code, means = %refusal.means, "do" = %refusal.remedy, "{}", refusal.happened);
     }
-    let root = grow(&plane, link, local).await?;
+    if let Some(error) = &plane.keys.no_master_key {
+        explain::without_master_key(error);
+    }
+    let root = grow(&plane, store, link, local).await?;
     tracing::info!(%address, control_plane = %founding.control_plane_id, "listening");
     systemd::ready(&format!("listening on {address}"));
     Ok(Control { address, socket: ground.socket(), plane, root, store: store.clone() })
@@ -142,10 +153,11 @@ async fn serve(
 /// The tree, in the order in which parts need each other; hosts are let in last.
 async fn grow(
     plane: &Arc<Plane>,
+    store: &Sqlite,
     link: tokio::net::TcpListener,
     local: tokio::net::UnixListener,
 ) -> Result<Supervisor, StartRefusal> {
-    let mut children = vec![Contacts::child(plane)];
+    let mut children = vec![store.child(), Contacts::child(plane), Losses::child(plane)];
     children.extend(plane.homes.children());
     children.extend([Fleet::child(plane), Catalogue::child(plane), sweeper::child(plane)]);
     let root = Supervisor::start("tenure-control", Limits::default(), children).await?;
@@ -169,6 +181,9 @@ async fn grow(
 async fn open(ground: &Ground, now: Millis) -> Result<(Sqlite, Founding, Keys), StartRefusal> {
     let found = keys::found(ground);
     let create = if found.is_empty() { Create::WhenAbsent } else { Create::Never };
+    if database::log_is_gone(&ground.store()) {
+        return Err(StartRefusal::LogGone(ground.store()));
+    }
     let opened = {
         let ground = ground.clone();
         tokio::task::spawn_blocking(move || Sqlite::open(&ground, create)).await

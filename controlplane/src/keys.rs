@@ -1,9 +1,9 @@
 //! The keys of a control plane: its certificate authority and the master key of its tokens. Made once, at the first
-//! start, each a file of mode 0600 beside the store; never stored in it, never replaced where one is missing.
+//! start, each a file of mode 0600 beside the store; never stored in it, never replaced where one is missing. Without the
+//! authority nothing is served; without the master key what needs none goes on (N-04).
 //! The leaf that serves the link is made anew at each start and kept in memory only. The daemon calls it.
 
-use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rcgen::{
@@ -12,6 +12,7 @@ use rcgen::{
 };
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
+use tenure_actors::file::{self, FileError, Links};
 use tenure_protocol::enrolment::Root;
 use tenure_protocol::id::Digest;
 use tenure_protocol::token::Signer;
@@ -22,8 +23,10 @@ use crate::ground::{Ground, GroundError, write_whole};
 
 /// What the files hold, ready to be used.
 pub struct Keys {
-    /// Makes and judges tokens.
+    /// Makes and judges tokens; without a master key it refuses both.
     pub signer: Signer,
+    /// Why there is no master key; none: there is one.
+    pub no_master_key: Option<KeyError>,
     /// The authority that hosts pin: the first, and so far the only one (S-17).
     pub root: Root,
     /// What serves the link: a leaf of that authority, and the authority in the chain behind it.
@@ -45,15 +48,17 @@ pub enum KeyError {
         /// The file.
         path: PathBuf,
     },
-    /// A file is there and the system does not let us read it.
-    #[error("{} cannot be read", path.display())]
-    Unreadable {
+    /// Somebody else could have put it there.
+    #[error("{} belongs to user {owner}, who is neither root nor the user this runs as", path.display())]
+    Foreign {
         /// The file.
         path: PathBuf,
-        /// What the system said.
-        #[source]
-        source: std::io::Error,
+        /// The number of that user.
+        owner: u32,
     },
+    /// A file is there and the system does not let us read it, or it is no file.
+    #[error(transparent)]
+    Unreadable(FileError),
     /// A file could not be written.
     #[error(transparent)]
     Ground(#[from] GroundError),
@@ -93,16 +98,18 @@ pub fn make(ground: &Ground) -> Result<(), KeyError> {
 pub fn load(ground: &Ground) -> Result<Keys, KeyError> {
     let [ca_key, ca_certificate, master_key] = files(ground);
     let damaged = |path: &PathBuf| KeyError::Damaged { path: path.clone() };
-    let key_text = Zeroizing::new(read(&ca_key)?);
+    let key_text = read(&ca_key)?;
     let key_text = std::str::from_utf8(&key_text).map_err(|_| damaged(&ca_key))?;
     let key = KeyPair::from_pem(key_text).map_err(|_| damaged(&ca_key))?;
     let certificate =
         CertificateDer::from_pem_slice(&read(&ca_certificate)?).map_err(|_| damaged(&ca_certificate))?;
-    let master: Zeroizing<[u8; 32]> = Zeroizing::new(
-        Zeroizing::new(read(&master_key)?).as_slice().try_into().map_err(|_| damaged(&master_key))?,
-    );
+    let (signer, no_master_key) = match master(&master_key) {
+        Ok(master) => (Signer::new(&master), None),
+        Err(error) => (Signer::without_key(), Some(error)),
+    };
     Ok(Keys {
-        signer: Signer::new(&master),
+        signer,
+        no_master_key,
         server: serve(key, &certificate)?,
         root: Root { number: 1, certificate: certificate.to_vec() },
     })
@@ -115,11 +122,33 @@ impl Keys {
     }
 }
 
-fn read(path: &PathBuf) -> Result<Vec<u8>, KeyError> {
-    std::fs::read(path).map_err(|source| match source.kind() {
-        ErrorKind::NotFound => KeyError::Missing { path: path.clone() },
-        _ => KeyError::Unreadable { path: path.clone(), source },
-    })
+fn master(path: &Path) -> Result<Zeroizing<[u8; 32]>, KeyError> {
+    let key: Option<[u8; 32]> = read(path)?.as_slice().try_into().ok();
+    // What a file system leaves of a file that was never written out is zeros, and everybody knows that key.
+    let key = key.filter(|key| *key != [0; 32]);
+    key.map(Zeroizing::new).ok_or_else(|| KeyError::Damaged { path: path.to_owned() })
+}
+
+/// A certificate is a kilobyte, and a key less.
+const MOST_BYTES: u64 = 64 * 1024;
+
+/// A wider mode than ours is said, and taken back where the file is ours; somebody else's file is not used.
+fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, KeyError> {
+    let unreadable = |error| match error {
+        FileError::Absent { path } => KeyError::Missing { path },
+        other => KeyError::Unreadable(other),
+    };
+    let mut opened = file::open(path, Links::Followed).map_err(unreadable)?;
+    if !opened.is_ours() {
+        return Err(KeyError::Foreign { path: path.to_owned(), owner: opened.owner() });
+    }
+    if opened.is_open_to_others() {
+        let mode = format!("{:04o}", opened.mode());
+        let after =
+            opened.close().map_or_else(|error| format!("not closed: {error}"), |()| "closed".to_owned());
+        tracing::warn!(path = %path.display(), %mode, %after, "key was open to others than its owner");
+    }
+    opened.read(MOST_BYTES).map(Zeroizing::new).map_err(unreadable)
 }
 
 /// The authority's certificate, the same parameters each time: a leaf names its issuer by them.

@@ -10,11 +10,14 @@ use tokio::net::TcpListener;
 use crate::plane::Plane;
 
 mod actor;
+mod admission;
 mod greeting;
 pub mod holder;
-mod pool;
+mod parting;
+pub(crate) mod pool;
 
 use actor::{Accepting, Msg};
+pub use pool::{MOST_INVITED, MOST_PER_SOURCE, MOST_STRANGERS};
 
 /// Where the link is listened on could not be had.
 #[derive(Debug, thiserror::Error)]

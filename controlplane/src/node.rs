@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use tenure_actors::{Address, AskError, Child};
 use tenure_protocol::enrolment::{Enrolled, Join};
-use tenure_protocol::id::{NodeId, SessionId};
+use tenure_protocol::id::{FencingToken, NodeId, SessionId};
 use tenure_protocol::machine::NodeState;
 use tenure_protocol::operator::{Invited, Reinvite, Rejoin, Retired};
 use tenure_protocol::proof::{Binding, PublicKey};
 use tenure_protocol::refusal::Refusal;
 use tenure_protocol::session::{Hello, Welcome};
 use tenure_protocol::token::Presented;
+use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::lease::Lease;
 use crate::plane::Plane;
@@ -35,6 +36,8 @@ pub struct Node {
     id: NodeId,
     address: Address<Msg>,
     session: Current,
+    /// Held by the one connection on which a machine of it tells its last words.
+    parting: Arc<Mutex<()>>,
     /// How long its silence is believed.
     pub lease: Lease,
     /// What is declared against what it reports.
@@ -71,6 +74,18 @@ pub struct Opened {
     pub software: String,
     /// That it is still to begin.
     pub unbegun: Unbegun,
+}
+
+/// Whoever spoke proved a key of this node, and its standing is withdrawn.
+pub struct Withdrawn {
+    /// Which node.
+    pub node: NodeId,
+    /// The enrolment whose key it proved.
+    pub fencing: FencingToken,
+    /// What it is told.
+    pub refusal: Refusal,
+    /// That it may tell what it did; none: another connection of this node does.
+    pub turn: Option<OwnedMutexGuard<()>>,
 }
 
 /// A session that was opened and has no actor yet. Dropped before it begins (its connection went, or had to give way),
@@ -111,6 +126,7 @@ impl Node {
             id,
             address: Address::vacant(),
             session: Current::default(),
+            parting: Arc::default(),
             lease: Lease::vacant(),
             reconcile: Reconcile::vacant(),
         }
@@ -139,7 +155,12 @@ impl Node {
     }
 
     /// Opens a session for whoever proves the node's key, ending the one before it.
-    pub async fn open(&self, hello: Box<Hello>, binding: Binding, from: String) -> Result<Opened, Refusal> {
+    pub async fn open(
+        &self,
+        hello: Box<Hello>,
+        binding: Binding,
+        from: String,
+    ) -> Result<Result<Opened, Withdrawn>, Refusal> {
         self.step(|reply| Msg::Open(hello, binding, from, reply)).await
     }
 
@@ -200,7 +221,7 @@ pub fn later(error: &AskError) -> Refusal {
         "try_later",
         error.to_string(),
         "the control plane could not decide; nothing was said about the node or its credentials",
-        "try later; if it stays, look at the control plane's log",
+        "try later; if it stays, look at the control plane's log (`journalctl -u tenure-control`)",
     )
 }
 

@@ -14,6 +14,7 @@ use crate::contacts::Contacts;
 use crate::fleet::Fleet;
 use crate::fleet::homes::Homes;
 use crate::keys::Keys;
+use crate::losses::Losses;
 use crate::node::Node;
 use crate::presence::Presence;
 use crate::store::{DeclaredRecord, Fact, Founding, Store};
@@ -42,6 +43,8 @@ pub struct Plane {
     pub catalogue: Catalogue,
     /// Flushes last words.
     pub contacts: Contacts,
+    /// Tells of lost nodes, of many at once.
+    pub losses: Losses,
 }
 
 impl Plane {

@@ -20,9 +20,12 @@ use crate::plane::Plane;
 mod actor;
 pub mod current;
 mod serve;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use actor::draining;
 use actor::{Link, Msg};
+pub use serve::MOST_HELD;
 pub(crate) use serve::{read, unhandled};
 
 /// One session. Cheap to clone.
@@ -88,6 +91,17 @@ impl Session {
         .restart(Restart::Never)
     }
 
+    /// Starts its actor as a supervisor does, up to the moment in which that would note where it is.
+    #[cfg(test)]
+    pub(crate) async fn start<S>(&self, plane: &Arc<Plane>, beginning: Beginning<S>)
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let (plane, session) = (Arc::clone(plane), self.clone());
+        let seed = actor::Seed { plane, session, beginning: Some(beginning) };
+        tenure_actors::ractor::Actor::spawn(None, Link(std::marker::PhantomData), seed).await.unwrap();
+    }
+
     fn name(node: &NodeId, id: SessionId) -> String {
         format!("session/{node}/{id}")
     }
@@ -98,9 +112,11 @@ impl Session {
         let _ = self.address.tell(Msg::End(why));
     }
 
-    /// Tells the host that something newer is declared; what it says goes to the reconcile loop.
-    pub fn push(&self, push: Push) {
-        let _ = self.address.tell(Msg::Push(push));
+    /// Tells the host that something newer is declared; what it says goes to the reconcile loop. False: nobody is there
+    /// to tell it, before the session begins and after it ended.
+    #[must_use]
+    pub fn push(&self, push: Push) -> bool {
+        self.address.tell(Msg::Push(push)).is_ok()
     }
 }
 

@@ -1,24 +1,30 @@
 //! What a control plane must not forget: identities and their standing, invitations, declarations and content, reports
 //! and events. A change is durable before its future resolves (O-64). Sessions, leases and last words live in memory.
 //!
-//! [`Store`] is what every store does; [`sqlite`] is the embedded one. Decisions inside a commit (who may redeem) are
-//! pure functions of rows, the same for every store.
+//! [`Store`] is what every store does; [`sqlite`] is the embedded one, [`memory`] one for tests. Decisions inside a
+//! commit (who may redeem, what a part of a report changes) and the events that go with it are pure functions of rows,
+//! the same for every store. No store looks at a clock or makes an identity: both come with what is asked (N-21).
 
 use std::future::Future;
 use std::pin::Pin;
 
 use tenure_protocol::content::{Piece, Wanted};
 use tenure_protocol::event::{Listed, NodeEvent};
-use tenure_protocol::id::{Digest, EventId, Millis, NodeId, StoreId};
+use tenure_protocol::id::{Digest, EventId, FencingToken, Millis, NodeId, StoreId};
 use tenure_protocol::machine::NodeState;
 use tenure_protocol::outcome::ResourceOutcome;
+use tenure_protocol::proof::PublicKey;
 use tenure_protocol::refusal::{Explain, Refusal};
 use tenure_protocol::report::Part;
 
+mod facts;
+pub mod memory;
 mod records;
+mod reporting;
 pub mod sqlite;
 #[cfg(test)]
 mod tests;
+mod upload;
 
 pub use records::{
     Attempt, Contact, DeclaredRecord, Fact, Founding, InvitationRecord, NewDeclaration, NewNode, NewToken,
@@ -47,6 +53,12 @@ pub enum StoreError {
     /// Too much waits, or another program holds it.
     #[error("the control plane's store is busy")]
     Busy,
+    /// A file of it was removed while it was open.
+    #[error("a file of the control plane's store was removed while it was open")]
+    Removed,
+    /// Another file lies in the place of one of its own.
+    #[error("another file lies in the place of the control plane's store")]
+    Replaced,
     /// It is being closed.
     #[error("the control plane's store is closed")]
     Closed,
@@ -63,6 +75,8 @@ impl Explain for StoreError {
             Self::Damaged => "store_damaged",
             Self::Failing => "store_failing",
             Self::Busy => "store_busy",
+            Self::Removed => "store_removed",
+            Self::Replaced => "store_replaced",
             Self::Closed => "store_closed",
             Self::Fault(_) => "store_fault",
         }
@@ -78,9 +92,23 @@ impl Explain for StoreError {
             Self::ReadOnly | Self::Failing => {
                 "try later; look at the disk and the mount of the control plane's state directory".to_owned()
             }
-            Self::Damaged => "try later; restore the control plane from a backup".to_owned(),
-            Self::Busy | Self::Closed => "try later".to_owned(),
-            Self::Fault(_) => "try later; if it stays, report it with the control plane's log".to_owned(),
+            Self::Damaged => {
+                "try later; stop the control plane, keep its store aside, and put a backup in its place".to_owned()
+            }
+            Self::Removed => {
+                "try later; move the very file back, or put the copy in its place that the control plane's log names, \
+                 and start it again"
+                    .to_owned()
+            }
+            Self::Replaced => {
+                "try later; move the control plane's own file back, or start it again if the other file shall count"
+                    .to_owned()
+            }
+            Self::Busy | Self::Closed => {
+                "try later; if it stays, look at the control plane's log (`journalctl -u tenure-control`)"
+                    .to_owned()
+            }
+            Self::Fault(_) => "try later; if it stays, report it with the control plane's log (`journalctl -u tenure-control`)".to_owned(),
         }
     }
 }
@@ -90,6 +118,9 @@ impl From<StoreError> for Refusal {
         error.refusal()
     }
 }
+
+/// The operator said that the clock is right, whatever was written before.
+pub const CLOCK_TRUSTED: &str = "clock_trusted";
 
 /// What every store does. Each change is one transaction.
 pub trait Store: Send + Sync + 'static {
@@ -115,10 +146,12 @@ pub trait Store: Send + Sync + 'static {
     -> Pending<'_, bool>;
     /// Redeems a token, or says why not, in one commit.
     fn redeem(&self, attempt: Attempt) -> Pending<'_, Redeemed>;
+    /// The key that this enrolment of the node bound, if there was one. Keys that hold no longer are kept (X-1).
+    fn bound_key(&self, node: NodeId, fencing: FencingToken) -> Pending<'_, Option<PublicKey>>;
     /// Notes what a session opened with.
     fn session_opened(&self, node: NodeId, facts: SessionFacts, now: Millis) -> Pending<'_, ()>;
-    /// Notes that the host of a session that opened spoke on it.
-    fn session_used(&self, node: NodeId) -> Pending<'_, ()>;
+    /// Notes that the host of a session that opened spoke on it, if the node still stands on that enrolment.
+    fn session_used(&self, node: NodeId, fencing: FencingToken) -> Pending<'_, ()>;
     /// Ready to lost, or lost to ready, with an event; false: it was not in the state before.
     fn marked(&self, node: NodeId, state: NodeState, text: String, now: Millis) -> Pending<'_, bool>;
     /// Withdraws its standing; true: it already was. None: not known.
@@ -132,9 +165,20 @@ pub trait Store: Send + Sync + 'static {
     fn outcomes(&self, node: NodeId, after: Option<String>, most: u32) -> Pending<'_, Vec<ResourceOutcome>>;
     /// A node's events, each once; answers those that are stored now, or were before.
     fn node_events(&self, node: NodeId, events: Vec<NodeEvent>, now: Millis) -> Pending<'_, Vec<EventId>>;
+    /// The events of an enrolment that holds no longer, each once and with `mark` before its text; those for which there
+    /// is room. None: of this enrolment or this node as many were taken as ever are, and none of these was.
+    fn last_words(
+        &self,
+        node: NodeId,
+        enrolment: FencingToken,
+        mark: String,
+        events: Vec<NodeEvent>,
+        now: Millis,
+    ) -> Pending<'_, Option<Vec<EventId>>>;
     /// Facts of our own.
     fn tell(&self, facts: Vec<Fact>, now: Millis) -> Pending<'_, ()>;
-    /// When the newest durable write was made, by our clock then; zero: none was.
+    /// When the newest durable write was made, by our clock then; zero: none was. What was written before the operator
+    /// last said that the clock is right (a fact of the kind [`CLOCK_TRUSTED`]) does not count.
     fn newest_stamp(&self) -> Pending<'_, Millis>;
     /// Events after a place, oldest first; without one, the newest.
     fn events(&self, after: Option<u64>, node: Option<NodeId>, most: u32) -> Pending<'_, Vec<Listed>>;

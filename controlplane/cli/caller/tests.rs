@@ -1,3 +1,4 @@
+use serde_json::Value;
 use tenure_protocol::envelope::Request;
 use tenure_protocol::operator::{Retire, Retired};
 use tenure_protocol::wire::codec;
@@ -69,6 +70,18 @@ async fn a_connection_that_ends_before_the_answer_is_a_failure_and_not_a_refusal
     );
 }
 
+#[tokio::test]
+async fn something_that_speaks_no_frames_is_told_apart_from_a_daemon_that_went() {
+    use tokio::io::AsyncWriteExt as _;
+    let (near, mut far) = tokio::io::duplex(1024);
+    let control = Caller::over(near, "the control plane");
+    far.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
+    let trouble = control.ask(&Retire { node: edge() }).await.unwrap_err();
+    assert_eq!((trouble.exit, trouble.refusal.code.as_str()), (Exit::Failed, "not_understood"));
+    assert!(trouble.refusal.happened.contains("does not speak as it does"), "{}", trouble.refusal.happened);
+    assert!(trouble.refusal.remedy.contains("--socket"), "{}", trouble.refusal.remedy);
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_does_not_come_leaves_open_whether_it_was_done() {
     let (near, _far) = tokio::io::duplex(1024);
@@ -100,4 +113,58 @@ async fn a_declare_is_waited_for_longer_than_the_control_plane_itself_waits_and_
     let declare = tenure_protocol::operator::Declare { folder, plan: false, allow_removals: None };
     assert_eq!(control.ask(&declare).await.unwrap_err().refusal.code, "no_answer");
     assert!(began.elapsed() > Duration::from_secs(15 * 60));
+}
+
+// rule: S-09
+#[test]
+fn a_socket_of_somebody_else_is_named_with_whose_it_is() {
+    let refusal = foreign(Path::new("/tmp/api.sock"), 4711).refusal;
+    assert_eq!(refusal.code, "foreign_socket");
+    assert!(refusal.happened.contains("/tmp/api.sock") && refusal.happened.contains("4711"), "{refusal:?}");
+}
+
+/// `value` with hostile text, long beyond reason, in every place that takes any text: all that its type does not refuse.
+pub(crate) fn hostile(mut value: Value, taken: impl Fn(&Value) -> bool) -> Value {
+    for place in places(&value, String::new()) {
+        let there = value.pointer_mut(&place).unwrap();
+        let before = std::mem::replace(there, Value::String(HOSTILE.repeat(400)));
+        if !taken(&value) {
+            *value.pointer_mut(&place).unwrap() = before;
+        }
+    }
+    assert!(value.to_string().contains("\u{202e}"), "nothing takes text: {value}");
+    value
+}
+
+/// The same of an answer.
+pub(crate) fn hostile_answer<M: Message>(answer: &M::Answer) -> M::Answer {
+    let taken = |value: &Value| serde_json::from_value::<M::Answer>(value.clone()).is_ok();
+    serde_json::from_value(hostile(serde_json::to_value(answer).unwrap(), taken)).unwrap()
+}
+
+/// Moves the cursor, turns the line, hides, and forges a line of its own.
+const HOSTILE: &str = "x\u{1b}[2J\r\nready\u{202e}txt\u{2066}\u{200b}\u{7}";
+
+/// Every text inside, by its place.
+fn places(value: &Value, at: String) -> Vec<String> {
+    match value {
+        Value::String(_) => vec![at],
+        Value::Array(values) => values
+            .iter()
+            .enumerate()
+            .flat_map(|(number, inner)| places(inner, format!("{at}/{number}")))
+            .collect(),
+        Value::Object(fields) => {
+            fields.iter().flat_map(|(name, inner)| places(inner, format!("{at}/{name}"))).collect()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
+    }
+}
+
+/// That what is shown moves no cursor, turns no line, and has an end.
+pub(crate) fn assert_harmless(text: &str) {
+    let odd = |c: char| c.is_control() && c != '\n' || "\u{202e}\u{2066}\u{200b}".contains(c);
+    assert!(!text.contains(odd), "{text:?}");
+    assert!(!text.lines().any(|line| line.starts_with("ready")), "a forged line: {text}");
+    assert!(text.chars().count() < 20_000, "{} characters", text.chars().count());
 }

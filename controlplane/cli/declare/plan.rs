@@ -88,3 +88,35 @@ fn last_line(plan: &Plan, says: Says) -> String {
         (Says::Changed, _) => format!("declared for {all}: {} got a new revision", count(changed)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tenure_protocol::id::{ModuleName, NodeId, RevisionNumber};
+
+    use super::*;
+    use crate::caller::tests::{assert_harmless, hostile};
+    use crate::screen::tests::kept;
+
+    // rule: S-20
+    #[test]
+    fn whatever_a_difference_holds_no_line_of_a_plan_moves_the_cursor() {
+        let change = Change {
+            key: "file:/etc/a".to_owned(),
+            module: ModuleName::new("web").unwrap(),
+            what: ChangeKind::Change,
+            detail: vec!["mode 0644 → 0600".to_owned()],
+        };
+        let node = NodeId::new("edge-1").unwrap();
+        let nodes =
+            vec![NodePlan { node, from: None, to: RevisionNumber(1), resources: 1, changes: vec![change] }];
+        let plan = serde_json::to_value(Plan { nodes, not_in_folder: Vec::new() }).unwrap();
+        let taken = |value: &serde_json::Value| serde_json::from_value::<Plan>(value.clone()).is_ok();
+        let mut plan: Plan = serde_json::from_value(hostile(plan, taken)).unwrap();
+        // A difference has lines of its own; what is in each of them is shown.
+        let detail = &mut plan.nodes[0].changes[0].detail[0];
+        *detail = detail.replace("\r\nready", "").chars().take(5000).collect();
+        let (mut screen, out, _) = kept(false, None);
+        print(&plan, Says::WouldChange, &mut screen).unwrap();
+        assert_harmless(&out.text());
+    }
+}

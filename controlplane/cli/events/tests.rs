@@ -50,3 +50,14 @@ async fn only_the_named_nodes_events_are_asked_for() {
     run(&command::Events { node: Some(edge) }, &control, &mut screen).await.unwrap();
     assert_eq!(out.text(), "[]\n");
 }
+
+// rule: S-20
+#[tokio::test]
+async fn whatever_an_event_says_no_column_of_it_moves_the_cursor() {
+    let page = EventsPage { events: events(), more: false };
+    let page = crate::caller::tests::hostile_answer::<Events>(&page);
+    let control = answered_by(move |_| ok::<Events>(page.clone()));
+    let (mut screen, out, _) = kept(false, None);
+    run(&command::Events { node: None }, &control, &mut screen).await.unwrap();
+    crate::caller::tests::assert_harmless(&out.text());
+}

@@ -94,3 +94,11 @@ fn for_programs_the_token_is_a_field() {
     );
     assert_eq!(err.text(), "");
 }
+
+#[test]
+fn a_token_file_that_cannot_be_written_is_refused_before_a_token_is_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let trouble = Place::reserve(&folder.path().join("missing/token")).unwrap_err();
+    assert_eq!(trouble.refusal.code, "cannot_write");
+    assert_eq!(trouble.refusal.means, "no token was made");
+}

@@ -186,3 +186,16 @@ async fn an_unknown_node_is_refused_with_the_control_planes_own_words() {
     assert_eq!((trouble.exit.number(), trouble.refusal.code.as_str()), (3, "unknown_node"));
     assert_eq!(out.text(), "");
 }
+
+// rule: S-20
+#[tokio::test]
+async fn whatever_a_node_says_of_itself_no_line_of_it_moves_the_cursor() {
+    let mut detail = detail();
+    let refused = tenure_protocol::refusal::Refusal::new("code", "happened", "means", "do");
+    detail.report.as_mut().unwrap().refused = Some(refused);
+    detail.line.behind = vec!["engine".to_owned()];
+    let detail = crate::caller::tests::hostile_answer::<Node>(&detail);
+    let page = ResourcesPage { resources: outcomes(), more: false };
+    let outcomes = crate::caller::tests::hostile_answer::<Resources>(&page).resources;
+    crate::caller::tests::assert_harmless(&shown_as(detail, outcomes, false).await);
+}

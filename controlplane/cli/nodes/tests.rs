@@ -134,3 +134,11 @@ async fn what_a_node_says_of_itself_cannot_leave_its_cell() {
     assert_eq!(out.lines().count(), 2);
     assert!(out.contains("1\\n\\u{1b}[2Jforged") && out.contains("x\\u{202e}y"), "{out}");
 }
+
+// rule: S-20
+#[tokio::test]
+async fn whatever_a_node_says_of_itself_no_column_moves_the_cursor() {
+    let page = NodesPage { nodes: fleet(), more: false };
+    let nodes = crate::caller::tests::hostile_answer::<Nodes>(&page).nodes;
+    crate::caller::tests::assert_harmless(&shown_as(nodes, false, None).await.0);
+}

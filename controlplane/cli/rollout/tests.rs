@@ -75,3 +75,11 @@ async fn before_anything_is_declared_it_says_how_to_declare() {
     let (out, err) = shown_as(vec![], false).await;
     assert_eq!((out.as_str(), err.contains("tenure declare DIR")), ("", true));
 }
+
+// rule: S-20
+#[tokio::test]
+async fn whatever_a_reason_says_no_column_of_a_rollout_moves_the_cursor() {
+    let page = RolloutPage { nodes: fleet(), more: false };
+    let nodes = crate::caller::tests::hostile_answer::<Rollout>(&page).nodes;
+    crate::caller::tests::assert_harmless(&shown_as(nodes, false).await.0);
+}

@@ -64,7 +64,7 @@ fn a_result_that_cannot_be_written_is_no_success() {
     let mut screen =
         screen(false, None, Box::new(Failing(ErrorKind::StorageFull)), Box::new(std::io::sink()));
     let trouble = screen.print("one\n").unwrap_err();
-    assert_eq!((trouble.exit, trouble.refusal.code.as_str()), (Exit::OurFault, "cannot_write"));
+    assert_eq!((trouble.exit, trouble.refusal.code.as_str()), (Exit::OurFault, "our_fault"));
 }
 
 fn refused() -> Trouble {

@@ -44,5 +44,5 @@ fn a_socket_that_may_not_be_opened_is_not_taken_for_one_that_is_not_there() {
         tried("/home/b", Err(ErrorKind::NotFound)),
     ])
     .unwrap_err();
-    assert_eq!(trouble.refusal.code, "not_permitted");
+    assert_eq!(trouble.refusal.code, "socket_not_permitted");
 }

@@ -65,7 +65,8 @@ impl Kept {
         let who = program.who;
         let (stop, stopped) = watch::channel(false);
         let (tell, ended) = watch::channel(None);
-        let child = spawn(&program, &lines).map_err(|error| Trouble::ours("cannot_start", &error))?;
+        let child = spawn(&program, &lines)
+            .map_err(|error| Trouble::ours("a daemon could not be started", &error))?;
         let pid = child.process.id();
         let keeper = tokio::spawn(keep(program, child, lines, stopped, tell));
         Ok(Self { who, pid, stop, ended, keeper })

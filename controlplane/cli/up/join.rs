@@ -34,7 +34,8 @@ impl Newcomer {
     }
 
     fn called(name: &str, mode: Mode) -> Result<Self, Trouble> {
-        let node = NodeId::new(name).map_err(|error| Trouble::ours("node_name", &error))?;
+        let node = NodeId::new(name)
+            .map_err(|error| Trouble::ours("this machine cannot be named as a node", &error))?;
         Ok(Self { node, mode })
     }
 }
@@ -83,7 +84,7 @@ pub(crate) async fn join(control: &Caller, host: &Caller, newcomer: &Newcomer) -
 }
 
 async fn reinvite(control: &Caller, node: NodeId) -> Result<Invited, Trouble> {
-    control.ask(&Reinvite { node, valid_ms: None, revoke_now: false }).await
+    control.ask(&Reinvite { node, valid_ms: None, revoke_now: false, clock_is_right: false }).await
 }
 
 async fn invite(control: &Caller, newcomer: Newcomer) -> Result<Invited, Trouble> {
@@ -98,6 +99,7 @@ async fn invite(control: &Caller, newcomer: Newcomer) -> Result<Invited, Trouble
                 mode,
                 valid_ms: None,
                 rejoin: Rejoin::Key,
+                clock_is_right: false,
             };
             control.ask(&asked).await
         }

@@ -85,6 +85,13 @@ mod tests {
     }
 
     #[test]
+    fn a_service_manager_that_cannot_be_asked_is_no_word_that_nothing_runs() {
+        let refusal = cannot_tell("it did not answer within 10 s");
+        assert_eq!(refusal.code, "services_unknown");
+        assert!(refusal.means.contains("may be active"), "{refusal:?}");
+    }
+
+    #[test]
     fn services_that_do_not_run_are_in_nobodys_way() {
         for said in ["inactive\ninactive\n", "failed\nunknown\n", ""] {
             assert_eq!(judge(said), Ok(()));

@@ -42,3 +42,10 @@ fn what_to_try_names_the_binary_and_the_socket_and_can_be_typed_as_it_stands() {
         ]
     );
 }
+
+#[test]
+fn a_user_without_a_home_is_told_to_name_a_folder() {
+    let trouble = no_home();
+    assert_eq!((trouble.exit, trouble.refusal.code.as_str()), (Exit::Usage, "no_home"));
+    assert!(trouble.refusal.remedy.contains("--root DIR"));
+}

@@ -5,16 +5,15 @@ use std::time::Duration;
 
 use tenure_actors::ractor::{Actor, ActorProcessingErr, ActorRef};
 use tenure_actors::work::{Panicked, Work, work};
-use tenure_protocol::envelope::{Answer, Frame};
 use tenure_protocol::refusal::Refusal;
 use tenure_protocol::wire::Connection;
-use tenure_protocol::wire::connection::PATIENCE;
 use tenure_protocol::wire::exchange::{Incoming, Outgoing, exchange};
 use tenure_protocol::wire::frame::MOST;
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::{dispatch, peer};
+use crate::listener::pool::{Place, Pool};
 use crate::plane::Plane;
 
 pub(super) struct Receiving;
@@ -29,7 +28,9 @@ pub(super) enum Msg {
 }
 
 /// Command lines and integrations of one machine; each may have a `declare` in memory.
-const MOST_PEERS: usize = 64;
+pub const MOST_PEERS: usize = 64;
+/// Those that have connected and asked nothing yet; the oldest gives way.
+pub const MOST_WAITING: usize = 64;
 /// An integration may wait a while between two questions; while it waits for an answer, that is not counted.
 const SILENCE: Duration = Duration::from_secs(10 * 60);
 const PAUSE: Duration = Duration::from_millis(200);
@@ -55,7 +56,9 @@ impl Actor for Receiving {
 }
 
 async fn accept(plane: Arc<Plane>, socket: Arc<UnixListener>) -> std::convert::Infallible {
-    let places = Arc::new(Semaphore::new(MOST_PEERS));
+    let seats = Arc::new(Semaphore::new(MOST_PEERS));
+    // Whoever has not asked anything yet is known by its user only, and gives way to the next who comes.
+    let doorstep = Pool::new(MOST_WAITING, MOST_WAITING);
     let mut peers = tokio::task::JoinSet::new();
     loop {
         // Those that ended leave nothing behind; those that run end with this loop.
@@ -64,24 +67,34 @@ async fn accept(plane: Arc<Plane>, socket: Arc<UnixListener>) -> std::convert::I
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        let (plane, place) = (Arc::clone(&plane), Arc::clone(&places).try_acquire_owned());
-        peers.spawn(async move {
-            match (peer::may_operate(&stream), place) {
-                (Ok(()), Ok(_place)) => serve(&plane, stream).await,
-                (Err(refusal), _) => refuse(stream, refusal).await,
-                (Ok(()), Err(_)) => refuse(stream, crowded()).await,
+        let (plane, seats) = (Arc::clone(&plane), Arc::clone(&seats));
+        let place = doorstep.place(stream.peer_cred().ok().map(|peer| peer.uid()));
+        let number = place.number();
+        let task = peers.spawn(async move {
+            match peer::may_operate(&stream) {
+                Ok(()) => serve(&plane, stream, Door { place, seats }).await,
+                // Until it has asked, whoever may not speak may have to give way as well.
+                Err(refusal) => {
+                    Connection::new(stream, MOST).turn_away(refusal).await;
+                    drop(place);
+                }
             }
         });
+        doorstep.hold(number, task);
     }
 }
 
-/// Whoever may not speak hears so as the answer to what it asks first.
-async fn refuse(stream: UnixStream, refusal: Refusal) {
-    let mut connection = Connection::new(stream, MOST);
-    if let Ok(Frame::Request(request)) = connection.receive(PATIENCE).await {
-        let answer = Answer { re: request.id, result: Err(refusal) };
-        // A peer that left meanwhile needs no answer.
-        drop(connection.send(&Frame::Answer(answer)).await);
+/// What a peer passes when it asks for the first time.
+struct Door {
+    place: Place<Option<u32>>,
+    seats: Arc<Semaphore>,
+}
+
+impl Door {
+    /// A seat, for as long as the peer stays; none when all are taken.
+    fn seat(self) -> Option<OwnedSemaphorePermit> {
+        self.place.leave();
+        self.seats.try_acquire_owned().ok()
     }
 }
 
@@ -94,18 +107,30 @@ fn crowded() -> Refusal {
     )
 }
 
-async fn serve(plane: &Arc<Plane>, stream: UnixStream) {
+async fn serve(plane: &Arc<Plane>, stream: UnixStream, door: Door) {
     let (outgoing, incoming, frames) = exchange(Connection::new(stream, MOST), SILENCE);
     // Requests end when the frames do, and the frames end when requests no longer hold their queue.
-    tokio::join!(frames.patient().run(), requests(plane, outgoing, incoming));
+    tokio::join!(frames.patient().run(), requests(plane, outgoing, incoming, door));
 }
 
-async fn requests(plane: &Arc<Plane>, outgoing: Outgoing, mut incoming: mpsc::Receiver<Incoming>) {
+async fn requests(
+    plane: &Arc<Plane>,
+    outgoing: Outgoing,
+    mut incoming: mpsc::Receiver<Incoming>,
+    door: Door,
+) {
+    let (mut door, mut seat) = (Some(door), None);
     while let Some(unasked) = incoming.recv().await {
         // Nothing comes in as an event here.
         let Incoming::Request(request) = unasked else { continue };
-        let result = dispatch::serve(plane, &request).await;
-        if outgoing.answer(request.id, result).await.is_err() {
+        if let Some(door) = door.take() {
+            seat = door.seat();
+        }
+        let result = match &seat {
+            Some(_) => dispatch::serve(plane, &request).await,
+            None => Err(crowded()),
+        };
+        if outgoing.answer(request.id, result).await.is_err() || seat.is_none() {
             return;
         }
     }

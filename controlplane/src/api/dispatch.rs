@@ -26,7 +26,10 @@ pub(super) async fn serve(plane: &Arc<Plane>, request: &Request) -> Result<Vec<u
     let kind = admit(&request.kind, Door::Api(Role::Operate))?;
     let addressed = addressed(kind, &request.to)?;
     match kind.name {
-        "control.status" => reply::<Status>(status(plane).await?),
+        "control.status" => {
+            let Status {} = read(request)?;
+            reply::<Status>(status(plane).await?)
+        }
         "nodes" => reply::<Nodes>(nodes(plane, read(request)?).await?),
         "node" => {
             let Node { node } = read(request)?;

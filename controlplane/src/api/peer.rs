@@ -31,3 +31,20 @@ fn not_allowed(who: &str) -> Refusal {
         "run the command as one of them",
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_is_not_let_in_is_told_who_would_be() {
+        let refusal = not_allowed("user 1000");
+        assert_eq!(refusal.code, "not_allowed");
+        assert!(refusal.happened.contains("user 1000") && refusal.means.contains("the group `tenure`"));
+    }
+
+    #[test]
+    fn a_user_without_the_group_is_no_member() {
+        assert!(!is_member(u32::MAX - 7, u32::MAX - 7));
+    }
+}

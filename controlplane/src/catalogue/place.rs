@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use tenure_protocol::text::shown;
+use tenure_protocol::text::{Spot, shown, spot};
 
 /// A text file of the folder, by name. Copied freely: it only borrows.
 #[derive(Debug, Clone, Copy)]
@@ -29,15 +29,8 @@ const MOST_SHOWN: usize = 160;
 impl Source<'_> {
     /// The place of the byte at `at`; past the end counts as the end.
     pub(super) fn place(self, at: usize) -> Place {
-        let before = self.text.get(..self.text.floor_char_boundary(at)).unwrap_or(self.text);
-        let start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        let rest = self.text.get(start..).unwrap_or_default();
-        Place {
-            file: shown(self.file, 200),
-            line: before.matches('\n').count() + 1,
-            column: before.get(start..).unwrap_or_default().chars().count() + 1,
-            text: shown(rest.lines().next().unwrap_or_default(), MOST_SHOWN),
-        }
+        let Spot { line, column, text } = spot(self.text, at);
+        Place { file: shown(self.file, 200), line, column, text: shown(text, MOST_SHOWN) }
     }
 
     /// The byte at which line number `line` (from 1) begins.

@@ -87,11 +87,12 @@ impl Explain for CatalogueRefusal {
     fn code(&self) -> &'static str {
         match self {
             Self::NotPut(NotPut::OutOfOrder { .. }) => "out_of_order",
-            Self::NotPut(NotPut::Malformed(_)) | Self::NothingWanted => "malformed",
+            Self::NotPut(NotPut::Malformed(_)) => "malformed_piece",
+            Self::NothingWanted => "nothing_wanted",
             Self::NotPut(NotPut::WrongDigest(_)) => "wrong_digest",
             Self::NotPut(NotPut::NoRoom(_)) => "no_room",
             Self::NoContent(_) => "no_content",
-            Self::Listing(_) => "listing",
+            Self::Listing(_) => "listing_unreadable",
             Self::Size { .. } => "wrong_size",
             Self::Retired(_) => "retired",
             Self::NotAssignable { .. } => "not_assignable",
@@ -125,18 +126,22 @@ impl Explain for CatalogueRefusal {
                 "try again in an hour: what nothing names is dropped then; until then, declare what was uploaded"
                     .to_owned()
             }
-            Self::NotPut(_) | Self::NothingWanted | Self::NoContent(_) | Self::Size { .. } => {
+            Self::NothingWanted => "ask for at least one piece, and for at most 256 at a time".to_owned(),
+            Self::NotPut(_) | Self::NoContent(_) | Self::Size { .. } => {
                 "run the command again; it uploads what is missing".to_owned()
             }
-            Self::Listing(_) => "compare the versions of `tenure` and of the control plane".to_owned(),
+            Self::Listing(_) => "compare `tenure --version` with the version of the control plane (`tenure-control --version` there)".to_owned(),
             Self::Retired(node) => format!("take node {node} out of fleet.toml"),
             Self::NotAssignable { node, .. } => format!(
                 "look at `tenure node {node}`, put right what its line names, and enrol it anew with the token of `tenure reinvite {node}`; or take it out of fleet.toml"
             ),
             Self::Overtaken(_) => "look at `tenure declare DIR --plan`, then declare again".to_owned(),
-            Self::LastUnreadable(_) => "look at the control plane's log, and restore a backup".to_owned(),
-            Self::Crowded => "try later".to_owned(),
-            Self::Fault => "report it with the control plane's log".to_owned(),
+            Self::LastUnreadable(_) => "look at the control plane's log (`journalctl -u tenure-control`), and restore a backup".to_owned(),
+            Self::Crowded => "declare again in a minute, when the others are rendered".to_owned(),
+            Self::Fault => "report it with the control plane's log (`journalctl -u tenure-control`)".to_owned(),
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

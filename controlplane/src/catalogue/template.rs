@@ -9,7 +9,8 @@ use minijinja::{
     AutoEscape, Environment, ErrorKind, Output, State, UndefinedBehavior, Value, escape_formatter,
 };
 
-/// Instructions one text may take: some hundred thousand lines of output.
+/// Instructions one text may take: some hundred thousand lines of output. 64 bytes that are made on the way cost as much
+/// as one, so that a string that is doubled again and again ends at 128 MiB.
 const FUEL: u64 = 2_000_000;
 /// Bytes one text may become.
 const MOST_BYTES: usize = 16 * 1024 * 1024;

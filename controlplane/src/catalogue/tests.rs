@@ -137,7 +137,7 @@ const BAD_MODULES: [(&str, &str); 57] = [
     ),
     ("absent_with_more", "[[file]]\npath = \"/a\"\nabsent = true\nmode = \"0644\"\n"),
     ("absent_with_more_package", "[[package]]\nname = \"nginx\"\nabsent = true\nversion = \"1.22.*\"\n"),
-    ("no_content", "[[file]]\npath = \"/a\"\n"),
+    ("file_without_content", "[[file]]\npath = \"/a\"\n"),
     ("two_contents", "[[file]]\npath = \"/a\"\ncontent = \"\"\ntemplate = \"site.conf\"\n"),
     ("outside_module", "[[file]]\npath = \"/a\"\nsource = \"../base/module.toml\"\n"),
     ("no_such_file", "[[file]]\npath = \"/a\"\ntemplate = \"site.cnf\"\n"),
@@ -229,7 +229,7 @@ fn what_has_no_line_is_refused_in_its_own_words() {
     let one = |path: &str, bytes: &[u8]| {
         FolderFiles::new(BTreeMap::from([(path.to_owned(), bytes.to_vec())])).unwrap()
     };
-    golden::check("no_fleet_file", &fleet::read(&one("example/fleet.toml", b"")).unwrap_err());
+    golden::check("no_fleet", &fleet::read(&one("example/fleet.toml", b"")).unwrap_err());
     golden::check("not_text", &fleet::read(&one("fleet.toml", b"\xff")).unwrap_err());
     let (node, what) = (node("edge-1"), "65 MiB, at most 64 MiB".to_owned());
     golden::check("declaration_too_large", &Mistake::TooLarge { node, what }.refusal());

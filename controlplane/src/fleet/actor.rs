@@ -76,7 +76,7 @@ async fn house_all(plane: &Arc<Plane>, page: Vec<(NodeId, NodeState)>) {
 
 async fn invite(plane: &Arc<Plane>, asked: &Invite) -> Result<Invited, Refusal> {
     let refuse = |refusal: NodeRefusal| refusal.refusal();
-    invitation::clock_holds(plane).await?;
+    invitation::clock_holds(plane, asked.clock_is_right).await?;
     let (new, invited) = invitation::first(plane, asked).map_err(refuse)?;
     let node = new.node.clone();
     if !plane.store.invite(new, plane.now()).await? {

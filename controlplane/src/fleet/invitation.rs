@@ -12,12 +12,13 @@ use tenure_protocol::token::{Invitation, MOST_CHARACTERS, Minted, Presented};
 
 use crate::node::refusals::NodeRefusal;
 use crate::plane::Plane;
-use crate::store::{InvitationRecord, NewNode, NewToken, NodeRecord};
+use crate::store::{CLOCK_TRUSTED, Fact, InvitationRecord, NewNode, NewToken, NodeRecord};
 
 /// How long a token holds where nobody says (N-02).
 const VALID: Duration = Duration::from_secs(30 * 60);
 const SHORTEST: u64 = 1000;
-const LONGEST: u64 = 366 * 24 * 3600 * 1000;
+/// A year and a day; what says that it holds for longer was made by a clock that was ahead.
+pub(crate) const LONGEST: u64 = 366 * 24 * 3600 * 1000;
 /// An outstanding token with less left than this closes before whoever asked for it can use it.
 const USABLE: Duration = Duration::from_secs(60);
 
@@ -68,8 +69,12 @@ pub fn again(
     Ok(Again { invited, minted: Some(minted) })
 }
 
+/// One that was made while the clock was ahead holds for longer than anybody said, and is never handed back.
 fn is_usable(invitation: &InvitationRecord, now: Millis) -> bool {
-    invitation.spent.is_none() && !invitation.replaced && now.plus(USABLE) <= invitation.expires
+    invitation.spent.is_none()
+        && !invitation.replaced
+        && now.plus(USABLE) <= invitation.expires
+        && invitation.minted_at <= now.plus(BEHIND)
 }
 
 /// Whether a machine with this token would find this control plane as it is now, and be believed.
@@ -82,12 +87,23 @@ fn leads_here(plane: &Plane, token: &Secret) -> bool {
 }
 
 /// How far our clock may be behind the newest durable write: it is put right in small steps all the time.
-const BEHIND: Duration = Duration::from_secs(60);
+pub(crate) const BEHIND: Duration = Duration::from_secs(60);
 
 /// Refuses to mint while our clock shows a time before what we wrote last: the window of a token would be a guess (O-53).
-pub async fn clock_holds(plane: &Plane) -> Result<(), Refusal> {
+/// Whether the clock is behind or was ahead then, only a person knows; `is_right`: one says that it is right now, and
+/// that is written.
+pub async fn clock_holds(plane: &Plane, is_right: bool) -> Result<(), Refusal> {
     let (newest, now) = (plane.store.newest_stamp().await?, plane.now());
     if now.plus(BEHIND) >= newest {
+        return Ok(());
+    }
+    if is_right {
+        let text = format!(
+            "the clock was said to be right; writes of up to {} are of one that was not",
+            until(newest)
+        );
+        tracing::warn!(now = %until(now), newest = %until(newest), "clock said to be right");
+        plane.store.tell(vec![Fact { node: None, kind: CLOCK_TRUSTED, text }], now).await?;
         return Ok(());
     }
     Err(NodeRefusal::ClockBehind { now, newest }.refusal())

@@ -125,7 +125,7 @@ pub fn rollout(summary: &NodeSummary, seen: &Seen) -> Option<RolloutLine> {
     let under = summary.report.as_ref().filter(|report| report.summary.revision == Some(declared.revision));
     let counts = under.map(|report| report.summary.counts).unwrap_or_default();
     let (standing, reason) = standing(summary, &declared, under, seen);
-    let whole = under.is_some_and(|report| report.whole);
+    let whole = under.is_some_and(|report| is_told(report, &declared));
     let reported = match under {
         Some(_) if whole => declared.resources,
         Some(report) => report.received.min(declared.resources),
@@ -142,13 +142,19 @@ pub fn rollout(summary: &NodeSummary, seen: &Seen) -> Option<RolloutLine> {
     })
 }
 
+/// Whether a whole pass of this declaration was reported. While the report of a later one comes in, its counts say how
+/// the node stands; nobody who saw it applied sees it outstanding again because of that.
+fn is_told(report: &ReportRecord, declared: &DeclaredRecord) -> bool {
+    report.whole || report.applied == Some(declared.revision)
+}
+
 fn standing(
     summary: &NodeSummary,
     declared: &DeclaredRecord,
     under: Option<&ReportRecord>,
     seen: &Seen,
 ) -> (Standing, String) {
-    if let Some(report) = under.filter(|report| report.whole) {
+    if let Some(report) = under.filter(|report| is_told(report, declared)) {
         return judged(&report.summary.counts);
     }
     let last = summary.report.as_ref().map(|report| &report.summary);

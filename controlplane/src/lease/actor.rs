@@ -147,12 +147,14 @@ impl Kept {
         result: Result<Result<bool, StoreError>, Panicked>,
     ) {
         self.marking = None;
-        let error = match result {
+        match result {
             Ok(Ok(moved)) => return self.settled(me, state, moved),
-            Ok(Err(error)) => error.to_string(),
-            Err(panicked) => panicked.to_string(),
-        };
-        tracing::warn!(node = %self.node, %state, %error, "a mark could not be stored, and is tried again");
+            // The store says once what is wrong with it; a line of every node's own would hide that.
+            Ok(Err(error)) => {
+                tracing::debug!(node = %self.node, %state, %error, "a mark waits for the store")
+            }
+            Err(panicked) => tracing::error!(node = %self.node, %state, %panicked, "a mark broke off"),
+        }
         self.due = Some(after(me, AGAIN, || Msg::LookDue));
     }
 
@@ -160,7 +162,7 @@ impl Kept {
         let (node, lost) = (&self.node, state == NodeState::Lost);
         self.lease.stands(if lost { Standing::Lost } else { Standing::Held });
         match (moved, lost) {
-            (true, true) => tracing::warn!(%node, "lost"),
+            (true, true) => self.plane.losses.lost(node.clone()),
             (true, false) => tracing::info!(%node, "ready again"),
             (false, _) => {}
         }

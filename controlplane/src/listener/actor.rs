@@ -7,8 +7,9 @@ use tenure_actors::ractor::{Actor, ActorProcessingErr, ActorRef};
 use tenure_actors::work::{Panicked, Work, work};
 use tokio::net::TcpListener;
 
+use super::admission::Admission;
 use super::greeting;
-use super::pool::Pool;
+use super::pool::{MOST_PER_SOURCE, MOST_STRANGERS, Pool, source_of};
 use crate::plane::Plane;
 
 pub(super) struct Accepting;
@@ -48,14 +49,16 @@ impl Actor for Accepting {
 const PAUSE: Duration = Duration::from_millis(200);
 
 async fn accept(plane: Arc<Plane>, socket: Arc<TcpListener>) -> std::convert::Infallible {
-    let pool = Pool::default();
+    let (pool, admission) = (Pool::new(MOST_STRANGERS, MOST_PER_SOURCE), Admission::default());
     loop {
         match socket.accept().await {
             Ok((stream, from)) => {
-                let (plane, place) = (Arc::clone(&plane), pool.place(from.ip()));
-                let held = place.clone();
-                let task = tokio::spawn(async move { greeting::greet(&plane, stream, from, &held).await });
-                place.hold(task);
+                let (plane, place) = (Arc::clone(&plane), pool.place(source_of(from.ip())));
+                let (number, admission) = (place.number(), admission.clone());
+                let task = tokio::spawn(async move {
+                    greeting::greet(&plane, stream, from, &place, &admission).await;
+                });
+                pool.hold(number, task.abort_handle());
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");

@@ -1,17 +1,17 @@
 //! One connection from its first byte to its first answer. The frame that comes first decides: an enrolment, which
 //! ends with its answer, or a session, which is handed to an actor of its own. Everything else ends here.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_protocol::enrolment::{self, Join, Verified};
-use tenure_protocol::envelope::{Answer, Frame, Request};
-use tenure_protocol::kind::{Door, admit};
+use tenure_protocol::envelope::{Answer, Event, Frame, Request};
+use tenure_protocol::kind::{Door, Message as _, admit};
 use tenure_protocol::proof::{Binding, Claim, Purpose};
 use tenure_protocol::refusal::{Explain as _, Refusal};
-use tenure_protocol::session as link;
-use tenure_protocol::token::{Invitation, Presented};
+use tenure_protocol::session::{self as link, Ended};
+use tenure_protocol::token::{Invitation, NotProven, Presented};
 use tenure_protocol::version::SPOKEN;
 use tenure_protocol::wire::connection::PATIENCE;
 use tenure_protocol::wire::frame::{MOST, MOST_GREETING};
@@ -22,11 +22,13 @@ use tokio_rustls::server::TlsStream;
 
 use crate::node::recognise::SessionRefusal;
 use crate::node::redeem::{EnrolRefusal, valid};
-use crate::node::{Node, Opened, Redemption, attend};
+use crate::node::{Node, Opened, Redemption, Withdrawn, attend};
 use crate::plane::Plane;
 use crate::session::Beginning;
 
-use super::pool::Place;
+use super::admission::Admission;
+use super::parting::part;
+use super::pool::{Place, source_of};
 
 type Link = Connection<TlsStream<TcpStream>>;
 
@@ -40,28 +42,67 @@ struct Bindings {
 }
 
 /// Greets whoever came. A stranger that breaks off is not worth a line.
-pub(super) async fn greet(plane: &Arc<Plane>, stream: TcpStream, from: SocketAddr, place: &Place) {
+pub(super) async fn greet(
+    plane: &Arc<Plane>,
+    stream: TcpStream,
+    from: SocketAddr,
+    place: &Place<IpAddr>,
+    admission: &Admission,
+) {
     let met = tokio::time::timeout(WITHIN, meet(plane, stream)).await;
     let Ok(Some((mut connection, bindings, request))) = met else { return };
+    let judged = match admission.enter(source_of(from.ip())) {
+        Ok(judged) => judged,
+        Err(ended) => return turn_away(connection, &ended).await,
+    };
     let from = from.to_string();
     let refused = match admit(&request.kind, Door::Greeting) {
-        Err(refusal) => Err(refusal),
+        Err(refusal) => {
+            drop(judged);
+            Err(refusal)
+        }
         Ok(kind) if kind.name == "session.hello" => {
             match open(plane, &request, &bindings.session, from).await {
-                Ok(opened) => {
+                Ok(Ok(opened)) => {
                     place.leave();
                     return begin(plane, connection, request.id, opened).await;
                 }
-                Err(refusal) => Err(refusal),
+                Ok(Err(withdrawn)) => {
+                    drop(judged);
+                    part(plane, &mut connection, request.id, &withdrawn).await;
+                    return goodbye(connection).await;
+                }
+                // Whoever takes no answer must not keep a place from others.
+                Err(refusal) => {
+                    drop(judged);
+                    Err(refusal)
+                }
             }
         }
-        Ok(_) => enrol(plane, &mut connection, &request, &bindings.enrol, from, place).await,
+        Ok(_) => {
+            // A machine that joins takes its time between its two frames, and is one of few.
+            drop(judged);
+            enrol(plane, &mut connection, &request, &bindings.enrol, from, place).await
+        }
     };
     if let Err(refusal) = refused {
         answer(&mut connection, request.id, Err(refusal)).await;
     }
+    goodbye(connection).await;
+}
+
+async fn goodbye(connection: Link) {
     let (_, mut writer) = connection.split();
     writer.close().await;
+}
+
+/// Too many come at once: this one is told when to come back, and nothing of it was looked at.
+async fn turn_away(mut connection: Link, ended: &Ended) {
+    let kind = Ended::KIND.name.to_owned();
+    let event = Event { from: "session".to_owned(), seq: 1, kind, body: codec::encode(ended) };
+    // One that is gone already comes back as it likes.
+    drop(connection.send(&Frame::Event(event)).await);
+    goodbye(connection).await;
 }
 
 async fn meet(plane: &Plane, stream: TcpStream) -> Option<(Link, Bindings, Request)> {
@@ -69,6 +110,10 @@ async fn meet(plane: &Plane, stream: TcpStream) -> Option<(Link, Bindings, Reque
     drop(stream.set_nodelay(true));
     let stream = TlsAcceptor::from(Arc::clone(&plane.keys.server)).accept(stream).await.ok()?;
     let (_, session) = stream.get_ref();
+    // A client that names no protocol at all is let through by TLS, and is none of ours.
+    if session.alpn_protocol() != Some(tls::ALPN_LINK) {
+        return None;
+    }
     let bindings = Bindings {
         enrol: tls::binding(session, Purpose::Enrol).ok()?,
         session: tls::binding(session, Purpose::Session).ok()?,
@@ -90,7 +135,7 @@ async fn enrol(
     request: &Request,
     binding: &Binding,
     from: String,
-    place: &Place,
+    place: &Place<IpAddr>,
 ) -> Result<(), Refusal> {
     let hello: enrolment::Hello =
         codec::decode(&request.body).map_err(|_| EnrolRefusal::NotProven.refusal())?;
@@ -98,8 +143,8 @@ async fn enrol(
     let protocol = SPOKEN
         .common(hello.protocol)
         .ok_or_else(|| SessionRefusal::Protocol(presented.invitation.node.clone()).refusal())?;
-    place.leave();
-    // Nothing is redeemed yet; the machine is known well enough for larger frames.
+    // Nothing is redeemed yet; the token's holder is known well enough for larger frames, and so counts apart.
+    place.is_invited();
     if !answer(connection, request.id, Ok(codec::encode(&Verified { protocol }))).await {
         return Ok(());
     }
@@ -113,7 +158,10 @@ async fn enrol(
 /// The first door: MAC, then key, then what the token says of itself. No store is asked (N-03).
 fn verified(plane: &Plane, hello: &enrolment::Hello, binding: &Binding) -> Result<Presented, EnrolRefusal> {
     let presented = Presented::parse(hello.token.reveal()).map_err(|_| EnrolRefusal::NotProven)?;
-    plane.keys.signer.judge(&presented).map_err(|_| EnrolRefusal::NotProven)?;
+    plane.keys.signer.judge(&presented).map_err(|not| match not {
+        NotProven::Mac => EnrolRefusal::NotProven,
+        NotProven::Signer(no_key) => no_key.into(),
+    })?;
     let Invitation { control_plane_id, node, generation, .. } = &presented.invitation;
     let claim = Claim {
         purpose: Purpose::Enrol,
@@ -146,7 +194,12 @@ async fn join(
     Ok(codec::encode(&node.redeem(redemption).await?))
 }
 
-async fn open(plane: &Plane, request: &Request, binding: &Binding, from: String) -> Result<Opened, Refusal> {
+async fn open(
+    plane: &Plane,
+    request: &Request,
+    binding: &Binding,
+    from: String,
+) -> Result<Result<Opened, Withdrawn>, Refusal> {
     let not_proven = || SessionRefusal::NotProven.refusal();
     let hello: link::Hello = codec::decode(&request.body).map_err(|_| not_proven())?;
     let node = plane.nodes.find(&Node::name(&hello.node)).ok_or_else(not_proven)?;

@@ -2,21 +2,23 @@
 //! that steps do not overlap is what this actor is for, so it waits for the store inside its handler.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tenure_actors::ractor::{Actor, ActorProcessingErr, ActorRef};
 use tenure_actors::{Reply, answer};
 use tenure_protocol::enrolment::Enrolled;
-use tenure_protocol::id::{Millis, SessionId};
+use tenure_protocol::id::{FencingToken, Millis, SessionId};
 use tenure_protocol::machine::{Mode, NodeState};
 use tenure_protocol::operator::{Invited, Reinvite, Rejoin, Retired, SessionLine};
 use tenure_protocol::proof::Binding;
 use tenure_protocol::refusal::{Explain as _, Refusal};
-use tenure_protocol::session::{Hello, Welcome};
+use tenure_protocol::session::{Hello, Renewed, Welcome};
 use tenure_protocol::text::shown;
+use tokio::time::Instant;
 
-use super::recognise::{SessionRefusal, Standing, recognise};
+use super::recognise::{SessionRefusal, Standing, Unopened, recognise};
 use super::refusals::NodeRefusal;
-use super::{Node, Opened, Redemption, Unbegun, lease, leave};
+use super::{Node, Opened, Redemption, Unbegun, Withdrawn, lease, leave};
 use crate::bounds;
 use crate::briefing::{briefing, not_assignable};
 use crate::fleet::invitation;
@@ -33,7 +35,7 @@ pub(super) struct Seed {
 
 pub(super) enum Msg {
     Redeem(Box<Redemption>, Reply<Result<Enrolled, Refusal>>),
-    Open(Box<Hello>, Binding, String, Reply<Result<Opened, Refusal>>),
+    Open(Box<Hello>, Binding, String, Reply<Result<Result<Opened, Withdrawn>, Refusal>>),
     SessionEnded(SessionId),
     Reinvite(Reinvite, Reply<Result<Invited, Refusal>>),
     Retire(Reply<Result<Retired, Refusal>>),
@@ -45,7 +47,12 @@ pub(super) enum Msg {
 pub(super) struct Held {
     plane: Arc<Plane>,
     node: Node,
+    /// When a session of a standing that was withdrawn was last said to be refused.
+    refused: Option<Instant>,
 }
+
+/// A machine whose standing was withdrawn comes again and again; a line for each time would bury the others.
+const REFUSED_SAID_EACH: Duration = Duration::from_secs(10 * 60);
 
 impl Actor for Authority {
     type Msg = Msg;
@@ -56,7 +63,7 @@ impl Actor for Authority {
         let Seed { plane, node } = seed;
         // A session that ended while nobody was here is shown no longer.
         plane.presence.only(node.id(), node.session.id());
-        Ok(Held { plane, node })
+        Ok(Held { plane, node, refused: None })
     }
 
     async fn handle(&self, _: ActorRef<Msg>, msg: Msg, held: &mut Held) -> Result<(), ActorProcessingErr> {
@@ -123,12 +130,34 @@ impl Held {
         }
     }
 
-    async fn open(&mut self, hello: &Hello, binding: &Binding, from: String) -> Result<Opened, Refusal> {
+    async fn open(
+        &mut self,
+        hello: &Hello,
+        binding: &Binding,
+        from: String,
+    ) -> Result<Result<Opened, Withdrawn>, Refusal> {
         let plane = Arc::clone(&self.plane);
         let record = plane.store.node(self.node.id().clone()).await?;
-        let (founding, now) = (plane.founding, plane.now());
-        let standing = recognise(record.as_ref(), hello, binding, founding, &plane.keys.signer, now)
-            .map_err(|refusal| refusal.refusal())?;
+        let earlier = match &record {
+            Some(record) if record.fencing != hello.fencing => {
+                let bound = plane.store.bound_key(record.node.clone(), hello.fencing).await?;
+                bound.map(|key| (hello.fencing, key))
+            }
+            Some(_) | None => None,
+        };
+        let (founding, now, signer) = (plane.founding, plane.now(), &plane.keys.signer);
+        let standing = match recognise(record.as_ref(), earlier, hello, binding, founding, signer, now) {
+            Ok(standing) => standing,
+            Err(Unopened { refusal, proven: Some(fencing) }) if refusal.is_withdrawal() => {
+                return Ok(Err(self.withdrawn(fencing, &refusal, &from)));
+            }
+            Err(Unopened { refusal, .. }) => return Err(refusal.refusal()),
+        };
+        // Before anything is noted: without a master key there is no welcome, and nobody is to look ready who gets none.
+        let renewed =
+            session::token(&plane, &standing).map_err(|error| SessionRefusal::from(error).refusal())?;
+        // It was heard, whatever the store does from here on: what cannot be stored does not end a lease (O-70).
+        self.node.lease.heard(&shown(&hello.software, 64));
         let declared = plane.store.declared(self.node.id().clone()).await?;
         let facts = SessionFacts {
             store_id: hello.store_id,
@@ -136,31 +165,41 @@ impl Held {
             boot_id: hello.boot_id,
             software: shown(&hello.software, 64),
         };
-        plane.store.session_opened(self.node.id().clone(), facts.clone(), now).await?;
         let assignable = record.as_ref().is_some_and(|record| not_assignable(record).is_none());
         let (mode, state, rejoin) = record.map_or((Mode::Adopted, NodeState::Ready, Rejoin::Key), |record| {
             (record.mode, record.state, record.rejoin)
         });
         let declared = declared.filter(|_| assignable).map(Into::into);
-        let welcome = Box::new(self.welcome(&standing, mode, declared)?);
+        let welcome = Box::new(self.welcome(&standing, renewed, mode, declared));
+        plane.store.session_opened(self.node.id().clone(), facts.clone(), now).await?;
         let session = Session::vacant(welcome.session, hello.store_id, hello.held, assignable);
         self.supersede(&session, from, now);
         let unbegun = Unbegun { node: self.node.clone(), session: Some(session.id()) };
-        Ok(Opened { welcome, standing, session, state, rejoin, software: facts.software, unbegun })
+        Ok(Ok(Opened { welcome, standing, session, state, rejoin, software: facts.software, unbegun }))
+    }
+
+    fn withdrawn(&mut self, fencing: FencingToken, refusal: &SessionRefusal, from: &str) -> Withdrawn {
+        let node = self.node.id().clone();
+        let now = Instant::now();
+        if self.refused.is_none_or(|last| now.saturating_duration_since(last) >= REFUSED_SAID_EACH) {
+            self.refused = Some(now);
+            tracing::info!(%node, %fencing, from, reason = refusal.code(), "session refused");
+        }
+        let turn = Arc::clone(&self.node.parting).try_lock_owned().ok();
+        Withdrawn { node, fencing, refusal: refusal.refusal(), turn }
     }
 
     fn welcome(
         &self,
         standing: &Standing,
+        renewed: Renewed,
         mode: Mode,
         declared: Option<tenure_protocol::content::Push>,
-    ) -> Result<Welcome, Refusal> {
+    ) -> Welcome {
         let config = &self.plane.config;
         let now = self.plane.now();
-        let renewed =
-            session::token(&self.plane, standing).map_err(|error| SessionRefusal::from(error).refusal())?;
         let millis = |duration: std::time::Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-        Ok(Welcome {
+        Welcome {
             session: SessionId::random(),
             epoch: self.plane.founding.epoch,
             protocol: standing.protocol,
@@ -175,7 +214,7 @@ impl Held {
             now,
             roots: vec![self.plane.keys.root.clone()],
             declared,
-        })
+        }
     }
 
     /// One session a node: the newer one stands, the older one is told (N-07).
@@ -205,7 +244,7 @@ impl Held {
         if record.state == NodeState::Retired {
             return Err(refuse(NodeRefusal::Retired(node)));
         }
-        invitation::clock_holds(&plane).await?;
+        invitation::clock_holds(&plane, reinvite.clock_is_right).await?;
         let outstanding = plane.store.invitation(node.clone()).await?;
         let asked =
             invitation::again(&plane, &record, outstanding.as_ref(), reinvite.valid_ms).map_err(refuse)?;
@@ -248,10 +287,10 @@ pub(super) fn superseded() -> Refusal {
 
 pub(super) fn withdrawn() -> Refusal {
     Refusal::new(
-        "superseded",
+        "session_ended",
         "the session was ended while it was being opened",
         "the node's standing or its session changed meanwhile",
-        "connect again",
+        "nothing: the host connects again by itself; if it stays, look at `tenure events`",
     )
 }
 
@@ -262,4 +301,15 @@ fn fenced(record: &NodeRecord) -> Refusal {
         "the enrolment this session stood on is void",
         format!("nothing on the machine that enrolled; elsewhere run `tenure reinvite {}`", record.node),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_that_ended_while_it_opened_is_not_said_to_be_replaced_by_another() {
+        assert_eq!(withdrawn().code, "session_ended");
+        assert_eq!(superseded().code, "superseded");
+    }
 }

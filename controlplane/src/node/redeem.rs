@@ -1,20 +1,27 @@
 //! Whether a presented token is redeemed: pure decisions of token, record and time. Two doors (N-03): [`valid`] needs no
 //! store and holds against one that lost its record; [`decide`] runs inside the store's commit.
 
+use std::time::Duration;
+
 use tenure_protocol::id::{ControlPlaneId, Digest, Epoch, Millis, NodeId};
 use tenure_protocol::machine::NodeState;
 use tenure_protocol::proof::PublicKey;
 use tenure_protocol::refusal::Explain;
-use tenure_protocol::token::Invitation;
+use tenure_protocol::token::{Invitation, NoMasterKey};
 
+use crate::fleet::invitation::{BEHIND, LONGEST};
 use crate::store::{Attempt, InvitationRecord, NodeRecord};
 
-/// Why an enrolment is refused. Told only after MAC and key were proven, save for [`EnrolRefusal::NotProven`].
+/// Why an enrolment is refused. Told only after MAC and key were proven, save for [`EnrolRefusal::NotProven`] and
+/// [`EnrolRefusal::NoMasterKey`], which say nothing of the token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EnrolRefusal {
     /// Not made by us, damaged, or the key was not proven. One answer for all of them.
     #[error("the token or the key was not proven")]
     NotProven,
+    /// Nobody can judge a token here now (N-04). It says nothing of this one.
+    #[error(transparent)]
+    NoMasterKey(#[from] NoMasterKey),
     /// It could be redeemed once, and cannot any more or not here.
     #[error("the invitation of node {node} is not valid: {why}")]
     NotValid {
@@ -55,6 +62,9 @@ pub enum NotValid {
     /// Its window has closed.
     #[error("its time has run out")]
     Expired,
+    /// It was made by a clock that was ahead, or that of now is behind: until when it holds is a guess.
+    #[error("it was made at a time that has not come by the control plane's clock")]
+    Ahead,
     /// It is for an earlier or later life of the rental.
     #[error("it is for another generation")]
     Generation,
@@ -70,6 +80,7 @@ impl Explain for EnrolRefusal {
     fn code(&self) -> &'static str {
         match self {
             Self::NotProven => "not_proven",
+            Self::NoMasterKey(_) => "no_master_key",
             Self::NotValid { .. } => "not_valid",
             Self::Spent { .. } => "spent",
             Self::NotFound { .. } => "not_found",
@@ -81,6 +92,9 @@ impl Explain for EnrolRefusal {
     fn meaning(&self) -> String {
         match self {
             Self::NotProven => "this control plane did not make the token, or it was changed on the way",
+            Self::NoMasterKey(_) => {
+                "no token can be judged there until the key is back; this one may be good"
+            }
             Self::NotValid { .. } => "nothing was redeemed, and the machine stays as it is",
             Self::Spent { .. } => "another machine holds this identity, or this one lost its key",
             Self::NotFound { .. } => {
@@ -99,6 +113,10 @@ impl Explain for EnrolRefusal {
     fn remedy(&self) -> String {
         match self {
             Self::NotProven => "take the token again from where it was printed, whole".to_owned(),
+            Self::NoMasterKey(_) => {
+                "put the control plane's master.key back beside its store, start it again, and give the same token"
+                    .to_owned()
+            }
             Self::NotValid { node, .. } | Self::Spent { node } | Self::KeyUsed { node } => {
                 format!("run `tenure reinvite {node}` and give the machine the new token")
             }
@@ -121,6 +139,9 @@ pub fn valid(
     }
     if now >= invitation.expires {
         return not(NotValid::Expired);
+    }
+    if invitation.expires > now.plus(Duration::from_millis(LONGEST)).plus(BEHIND) {
+        return not(NotValid::Ahead);
     }
     Ok(())
 }
@@ -167,6 +188,7 @@ pub fn decide(
         Some(_) if record.key == Some(attempt.key) && !record.revoked => Decision::Again,
         Some(_) => Decision::Refuse(EnrolRefusal::Spent { node }),
         None if invitation.replaced => not_valid(NotValid::Replaced),
+        None if invitation.minted_at > attempt.now.plus(BEHIND) => not_valid(NotValid::Ahead),
         None if bound_elsewhere => Decision::Refuse(EnrolRefusal::KeyUsed { node }),
         None => Decision::Redeem,
     }

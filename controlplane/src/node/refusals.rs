@@ -83,9 +83,13 @@ impl Explain for NodeRefusal {
             }
             Self::Validity(_) => "say at least a second and at most a year, as in `--valid 24h`".to_owned(),
             Self::ClockBehind { .. } => {
-                "put the clock of the control plane's machine right (`timedatectl`), and ask again".to_owned()
+                "put the clock of the control plane's machine right (`timedatectl`), and ask again; where it is right \
+                 now and was ahead before, say so once with `--clock-is-right`"
+                    .to_owned()
             }
-            Self::Signer(_) => "put the control plane's master.key back beside its store".to_owned(),
+            Self::Signer(_) => {
+                "put the control plane's master.key back beside its store, and start it again".to_owned()
+            }
             Self::TooLong => "advertise fewer or shorter addresses".to_owned(),
         }
     }

@@ -39,6 +39,7 @@ pub(super) enum Msg {
 pub(super) struct Loop {
     plane: Arc<Plane>,
     node: NodeId,
+    current: Current,
     session: Option<Session>,
     desired: Desired,
     pushing: bool,
@@ -47,6 +48,8 @@ pub(super) struct Loop {
 
 /// How long to wait after a push that got no answer, on a session that is still open.
 const AGAIN: Duration = Duration::from_secs(15);
+/// How long to wait for a session that is not there yet.
+const SOON: Duration = Duration::from_secs(1);
 
 impl Actor for Reconciler {
     type Msg = Msg;
@@ -60,16 +63,16 @@ impl Actor for Reconciler {
             me.send_message(Msg::Attached(session))?;
         }
         let desired = Desired::default();
-        Ok(Loop { plane, node, session: None, desired, pushing: false, again: None })
+        Ok(Loop { plane, node, current, session: None, desired, pushing: false, again: None })
     }
 
     async fn handle(&self, me: ActorRef<Msg>, msg: Msg, state: &mut Loop) -> Result<(), ActorProcessingErr> {
         match msg {
             Msg::Attached(session) => state.attached(&me, session).await,
             Msg::Detached(session) => state.detached(session),
-            Msg::Declared(push) => state.declared(push),
+            Msg::Declared(push) => state.declared(&me, push),
             Msg::Pushed(session, push, said) => state.pushed(&me, session, push, said).await,
-            Msg::AgainDue => state.push(),
+            Msg::AgainDue => state.push(&me),
             Msg::Report(store_id, part, reply) => answer(reply, state.report(store_id, *part).await),
             #[cfg(test)]
             Msg::Crash => panic!("asked to by a test"),
@@ -97,7 +100,7 @@ impl Loop {
                 return;
             }
         }
-        self.push();
+        self.push(me);
     }
 
     fn detached(&mut self, ended: SessionId) {
@@ -107,12 +110,12 @@ impl Loop {
         }
     }
 
-    fn declared(&mut self, push: Push) {
+    fn declared(&mut self, me: &ActorRef<Msg>, push: Push) {
         self.desired.declare(push);
-        self.push();
+        self.push(me);
     }
 
-    fn push(&mut self) {
+    fn push(&mut self, me: &ActorRef<Msg>) {
         self.again = None;
         let (Some(session), Some(push), false) = (&self.session, self.desired.next(), self.pushing) else {
             return;
@@ -121,8 +124,11 @@ impl Loop {
         if !session.is_assignable() {
             return;
         }
-        session.push(push);
-        self.pushing = true;
+        self.pushing = session.push(push);
+        // Nobody took it. While the session is its node's, its actor is to come; one that ended is the node's no longer.
+        if !self.pushing && self.current.id() == Some(session.id()) {
+            self.again = Some(after(me, SOON, || Msg::AgainDue));
+        }
     }
 
     async fn pushed(
@@ -139,7 +145,7 @@ impl Loop {
         match said {
             Ok(said) => match self.desired.said(push, said) {
                 After::Taken => {}
-                After::Push(_) => self.push(),
+                After::Push(_) => self.push(me),
                 After::Ahead(later) => {
                     let text = format!("has revision {later}, and {} is declared here", push.revision);
                     tracing::warn!(node = %self.node, has = %later, declared = %push.revision, "ahead of what is declared");

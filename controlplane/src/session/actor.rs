@@ -115,12 +115,14 @@ fn begin<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
         outgoing: outgoing.clone(),
         renewed: Box::new(move || drop(renewed.send_message(Msg::Renewed))),
     };
-    let up = session.clone();
+    let (up, there) = (session.clone(), me.clone());
     let serving = work(
         me,
         async move {
             // The queue is empty: the welcome is the first frame, before anything else can be answered or pushed.
             if desk.outgoing.answer(greeting, Ok(codec::encode(&*welcome))).await.is_ok() {
+                // The node may have a word for it at once, and whoever starts this may not have noted yet where it is.
+                up.address.fill(there);
                 desk.node.session_up(&up);
                 desk.serve(incoming).await;
             }
@@ -218,7 +220,7 @@ fn lapsed() -> Refusal {
         "session_lapsed",
         "the session's token was not renewed in its time",
         "the node proves its key again when it comes back; nothing else changed",
-        "connect again",
+        "nothing: the host connects again by itself",
     )
 }
 
@@ -228,6 +230,6 @@ pub(crate) fn draining() -> Refusal {
         "draining",
         "the control plane stops",
         "the machine is held in its last state meanwhile",
-        "connect again after a while",
+        "nothing: the host connects again by itself; start the control plane again when you are done",
     )
 }

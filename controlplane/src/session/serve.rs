@@ -13,8 +13,8 @@ use tenure_protocol::refusal::{Explain as _, Refusal};
 use tenure_protocol::report::Part;
 use tenure_protocol::session::{Beaten, Heartbeat, Renew};
 use tenure_protocol::text::shown;
-use tenure_protocol::wire::codec;
-use tenure_protocol::wire::exchange::{Incoming, Outgoing};
+use tenure_protocol::wire::exchange::{self, Incoming, Outgoing};
+use tenure_protocol::wire::{codec, frame};
 use tokio::sync::mpsc;
 
 use crate::node::recognise::{SessionRefusal, Standing};
@@ -34,18 +34,29 @@ pub(super) struct Desk {
     pub(super) renewed: Box<dyn Fn() + Send + Sync>,
 }
 
-/// Requests that may wait for the store; what a node sends beyond them is refused, so that its beats are still heard.
-const LANE: usize = 32;
+/// Requests that may wait for the store; what a node sends beyond them is refused, so that its beats are still heard. A
+/// host sends one after the other, and whole frames wait: each is memory that somebody else could fill.
+const LANE: usize = 8;
+
+/// The most bytes that one session holds of what its node sent: what the wire holds, what waits for the store, and one
+/// that the store works on, which exists as bytes and as a value.
+pub const MOST_HELD: usize = exchange::MOST_HELD + (LANE + 2) * frame::MOST;
 
 impl Desk {
     /// Until the connection ends.
     pub(super) async fn serve(&self, mut incoming: mpsc::Receiver<Incoming>) {
         let (lane, mut slow) = mpsc::channel::<(&'static Kind, Request)>(LANE);
+        // A place for one word is enough: that it spoke is noted once.
+        let (spoke, mut spoken) = mpsc::channel::<()>(1);
         let quick = async move {
             while let Some(unasked) = incoming.recv().await {
                 // No kind comes up as an event, so one that does is nobody's.
                 let Incoming::Request(request) = unasked else { continue };
-                match self.admitted(&request) {
+                let admitted = self.admitted(&request);
+                if admitted.is_ok() {
+                    let _ = spoke.try_send(());
+                }
+                match admitted {
                     Err(refusal) => self.answer(request.id, Err(refusal)).await,
                     Ok(kind) if is_quick(kind) => {
                         let result = self.handle(kind, &request).await;
@@ -66,7 +77,13 @@ impl Desk {
                 self.answer(request.id, result).await;
             }
         };
-        tokio::join!(quick, in_order);
+        // Beside both: no beat waits for the store.
+        let noted = async {
+            while spoken.recv().await.is_some() {
+                self.used().await;
+            }
+        };
+        tokio::join!(quick, in_order, noted);
     }
 
     async fn answer(&self, re: u64, result: Result<Vec<u8>, Refusal>) {
@@ -82,9 +99,6 @@ impl Desk {
     }
 
     async fn handle(&self, kind: &Kind, request: &Request) -> Result<Vec<u8>, Refusal> {
-        if is_quick(kind) {
-            self.used().await;
-        }
         match kind.name {
             "heartbeat" => {
                 let Heartbeat { facts } = read::<Heartbeat>(request)?;
@@ -110,10 +124,11 @@ impl Desk {
         }
     }
 
-    /// The first word on a session shows that its welcome arrived. One that cannot be noted is with the next.
+    /// The first word on a session, whatever it is, shows that its welcome arrived. One that cannot be noted is with the next.
     async fn used(&self) {
+        let Standing { node, fencing, .. } = &self.standing;
         if self.unused.load(Ordering::Relaxed)
-            && self.plane.store.session_used(self.standing.node.clone()).await.is_ok()
+            && self.plane.store.session_used(node.clone(), *fencing).await.is_ok()
         {
             self.unused.store(false, Ordering::Relaxed);
         }

@@ -48,6 +48,8 @@ pub struct NodeRecord {
     pub revoked: bool,
     /// When it enrolled.
     pub enrolled_at: Option<Millis>,
+    /// When its standing was withdrawn for good.
+    pub retired_at: Option<Millis>,
     /// What the machine said it is.
     pub profile: Option<Profile>,
     /// The lines its enrolment ended with.
@@ -84,6 +86,8 @@ pub struct InvitationRecord {
     pub bytes: Vec<u8>,
     /// Until when it can be redeemed.
     pub expires: Millis,
+    /// When it was made, by our clock then.
+    pub minted_at: Millis,
     /// By whom it was redeemed, and from where.
     pub spent: Option<Spent>,
     /// A newer one was minted in its place.
@@ -248,6 +252,23 @@ pub struct NewDeclaration {
     pub resources: u64,
     /// The contents it needs.
     pub contents: Vec<Digest>,
+}
+
+impl NewDeclaration {
+    /// Whether it may be written for a node of this record whose newest declaration is `held`.
+    pub(super) fn may_follow(
+        &self,
+        record: Option<&NodeRecord>,
+        held: Option<&DeclaredRecord>,
+    ) -> Result<(), NotDeclared> {
+        if record.is_none_or(|record| record.state == NodeState::Retired) {
+            return Err(NotDeclared::NoStanding(self.node.clone()));
+        }
+        if held.map_or(RevisionNumber(0), |held| held.revision.number) != self.after {
+            return Err(NotDeclared::Overtaken(self.node.clone()));
+        }
+        Ok(())
+    }
 }
 
 /// Why a declaration was not written; none of them was.

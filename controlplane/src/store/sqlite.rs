@@ -1,15 +1,20 @@
 //! The embedded store: SQLite through the kit's one writer. Each method is one transaction of its own; the statements
 //! lie in the folder, by what they are about.
 
+use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rusqlite::{Connection, Transaction};
+use tenure_actors::Child;
+use tenure_actors::crash::Step;
 use tenure_actors::database::{Create, Database, DatabaseError, OpenError, Opening, rusqlite};
 use tenure_protocol::content::{Piece, Wanted};
 use tenure_protocol::event::{Listed, NodeEvent};
-use tenure_protocol::id::{Digest, EventId, Millis, NodeId, StoreId};
+use tenure_protocol::id::{Digest, EventId, FencingToken, Millis, NodeId, StoreId};
 use tenure_protocol::machine::NodeState;
 use tenure_protocol::outcome::ResourceOutcome;
+use tenure_protocol::proof::PublicKey;
 use tenure_protocol::report::Part;
 
 use super::{
@@ -19,18 +24,23 @@ use super::{
 };
 use crate::bounds;
 use crate::ground::Ground;
+use crate::steps;
 
 mod content;
 mod declared;
 mod events;
+mod health;
 mod identity;
 mod lists;
 mod redemption;
 mod report;
 mod room;
 mod rows;
+mod saving;
 mod schema;
+mod watch;
 
+use health::Health;
 use room::Room;
 
 /// The embedded store.
@@ -38,6 +48,10 @@ use room::Room;
 pub struct Sqlite {
     database: Database,
     room: Arc<Room>,
+    health: Arc<Health>,
+    path: Arc<Path>,
+    /// What this process alone still has was saved, since the store's file was removed.
+    saved: Arc<AtomicBool>,
 }
 
 impl Sqlite {
@@ -52,7 +66,8 @@ impl Sqlite {
             cache_kib: 32 * 1024,
             readers: 4,
         })?;
-        Ok(Self { database, room: Arc::new(Room::default()) })
+        let (room, health, saved) = (Arc::default(), Arc::default(), Arc::default());
+        Ok(Self { database, room, health, path: path.into(), saved })
     }
 
     /// Makes the changes that are queued and closes the store; blocks until then.
@@ -60,18 +75,64 @@ impl Sqlite {
         self.database.close();
     }
 
+    /// The actor that looks after it.
+    pub fn child(&self) -> Child {
+        watch::child(self.clone())
+    }
+
+    /// Finds out how the store is; its health says what is new. Where it was unwell, only a change that reached the
+    /// disk shows that it is well: the number of the schema is written over itself.
+    async fn look(&self) {
+        let well = self.health.is_well();
+        let touch = move |tx: &Transaction<'_>| {
+            if well {
+                return Ok(());
+            }
+            let number: i64 = tx.query_row("PRAGMA user_version", (), |row| row.get(0))?;
+            tx.pragma_update(None, "user_version", number)
+        };
+        // What it answers is told by its health.
+        match self.write(touch).await {
+            Err(StoreError::Removed | StoreError::Replaced) if !self.saved.swap(true, Ordering::Relaxed) => {
+                let (database, path) = (self.database.clone(), Arc::clone(&self.path));
+                drop(tokio::task::spawn_blocking(move || saving::save(&database, &path)).await);
+            }
+            Ok(()) => self.saved.store(false, Ordering::Relaxed),
+            Err(_) => {}
+        }
+    }
+
     fn write<'a, T: Send + 'static>(
         &'a self,
         change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
     ) -> Pending<'a, T> {
-        Box::pin(async move { Ok(self.database.write(change).await?) })
+        Box::pin(async move {
+            let answer = self.database.write(change).await.map_err(StoreError::from);
+            self.health.saw(&answer);
+            answer
+        })
+    }
+
+    /// The same, as one of the steps a death may come between.
+    fn step<'a, T: Send + 'static>(
+        &'a self,
+        step: Step,
+        change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Pending<'a, T> {
+        Box::pin(step.awaited(self.write(change)))
     }
 
     fn read<'a, T: Send + 'static>(
         &'a self,
         look: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Pending<'a, T> {
-        Box::pin(async move { Ok(self.database.read(look).await?) })
+        Box::pin(async move {
+            let answer = self.database.read(look).await.map_err(StoreError::from);
+            if answer.as_ref().is_err_and(|error| *error == StoreError::Damaged) {
+                self.health.saw(&answer);
+            }
+            answer
+        })
     }
 }
 
@@ -83,6 +144,8 @@ impl From<DatabaseError> for StoreError {
             DatabaseError::Damaged => Self::Damaged,
             DatabaseError::Failing => Self::Failing,
             DatabaseError::Busy => Self::Busy,
+            DatabaseError::Removed | DatabaseError::LogRemoved => Self::Removed,
+            DatabaseError::Replaced => Self::Replaced,
             DatabaseError::Closed => Self::Closed,
             DatabaseError::Sql(error) => Self::Fault(tenure_protocol::text::shown(&error.to_string(), 200)),
         }
@@ -95,7 +158,7 @@ impl Store for Sqlite {
     }
 
     fn found(&self, founding: Founding, now: Millis) -> Pending<'_, Founding> {
-        self.write(move |tx| identity::found(tx, founding, now))
+        self.step(steps::FOUNDED, move |tx| identity::found(tx, founding, now))
     }
 
     fn names(&self, after: Option<NodeId>, most: u32) -> Pending<'_, Vec<(NodeId, NodeState)>> {
@@ -115,7 +178,7 @@ impl Store for Sqlite {
     }
 
     fn invite(&self, new: NewNode, now: Millis) -> Pending<'_, bool> {
-        self.write(move |tx| identity::invite(tx, &new, now))
+        self.step(steps::INVITED, move |tx| identity::invite(tx, &new, now))
     }
 
     fn invitation(&self, node: NodeId) -> Pending<'_, Option<InvitationRecord>> {
@@ -129,19 +192,23 @@ impl Store for Sqlite {
         revoke: bool,
         now: Millis,
     ) -> Pending<'_, bool> {
-        self.write(move |tx| identity::reinvite(tx, &node, token.as_ref(), revoke, now))
+        self.step(steps::REINVITED, move |tx| identity::reinvite(tx, &node, token.as_ref(), revoke, now))
     }
 
     fn redeem(&self, attempt: Attempt) -> Pending<'_, Redeemed> {
-        self.write(move |tx| redemption::redeem(tx, &attempt))
+        self.step(steps::REDEEMED, move |tx| redemption::redeem(tx, &attempt))
+    }
+
+    fn bound_key(&self, node: NodeId, fencing: FencingToken) -> Pending<'_, Option<PublicKey>> {
+        self.read(move |db| redemption::bound_key(db, &node, fencing))
     }
 
     fn session_opened(&self, node: NodeId, facts: SessionFacts, now: Millis) -> Pending<'_, ()> {
-        self.write(move |tx| identity::session_opened(tx, &node, &facts, now))
+        self.step(steps::SESSION_OPENED, move |tx| identity::session_opened(tx, &node, &facts, now))
     }
 
-    fn session_used(&self, node: NodeId) -> Pending<'_, ()> {
-        self.write(move |tx| identity::session_used(tx, &node))
+    fn session_used(&self, node: NodeId, fencing: FencingToken) -> Pending<'_, ()> {
+        self.step(steps::SESSION_USED, move |tx| identity::session_used(tx, &node, fencing))
     }
 
     fn marked(&self, node: NodeId, state: NodeState, text: String, now: Millis) -> Pending<'_, bool> {
@@ -149,7 +216,7 @@ impl Store for Sqlite {
     }
 
     fn retire(&self, node: NodeId, now: Millis) -> Pending<'_, Option<bool>> {
-        self.write(move |tx| identity::retire(tx, &node, now))
+        self.step(steps::RETIRED, move |tx| identity::retire(tx, &node, now))
     }
 
     fn contacts(&self, contacts: Vec<(NodeId, Contact)>) -> Pending<'_, ()> {
@@ -160,14 +227,17 @@ impl Store for Sqlite {
         Box::pin(async move {
             let part = Part { summary: bounds::summary(part.summary), ..part };
             let (of, summary) = (node.clone(), part.summary.clone());
-            let written = self.write(move |tx| report::part(tx, &of, store_id, &part, now)).await?;
+            let written =
+                self.step(steps::REPORTED, move |tx| report::part(tx, &of, store_id, &part, now)).await?;
             let report::Written::Stored(stored) = written else {
                 // Many outcomes take a while to read: not while everybody waits to write.
                 let of = node.clone();
                 if self.read(move |db| report::copy(db, &of)).await? != summary.digest {
                     return Ok(PartStored::Differs);
                 }
-                return self.write(move |tx| report::settled(tx, &node, store_id, &summary)).await;
+                return self
+                    .step(steps::REPORT_SETTLED, move |tx| report::settled(tx, &node, store_id, &summary))
+                    .await;
             };
             Ok(stored)
         })
@@ -178,7 +248,25 @@ impl Store for Sqlite {
     }
 
     fn node_events(&self, node: NodeId, events: Vec<NodeEvent>, now: Millis) -> Pending<'_, Vec<EventId>> {
-        self.write(move |tx| events::of_node(tx, &node, &events, now))
+        self.step(steps::EVENTS_STORED, move |tx| events::of_node(tx, &node, &events, now))
+    }
+
+    fn last_words(
+        &self,
+        node: NodeId,
+        enrolment: FencingToken,
+        mark: String,
+        events: Vec<NodeEvent>,
+        now: Millis,
+    ) -> Pending<'_, Option<Vec<EventId>>> {
+        Box::pin(async move {
+            // Whoever comes again and again without room must not occupy the one writer.
+            let of = node.clone();
+            if self.read(move |db| events::room_for_last_words(db, &of, enrolment)).await? == 0 {
+                return Ok(None);
+            }
+            self.write(move |tx| events::last_words(tx, &node, enrolment, &mark, events, now)).await
+        })
     }
 
     fn tell(&self, facts: Vec<Fact>, now: Millis) -> Pending<'_, ()> {
@@ -195,12 +283,12 @@ impl Store for Sqlite {
 
     fn put(&self, pieces: Vec<Piece>, now: Millis) -> Pending<'_, Result<(), NotPut>> {
         let room = Arc::clone(&self.room);
-        self.write(move |tx| content::put(tx, &room, &pieces, now))
+        self.step(steps::CONTENT_PUT, move |tx| content::put(tx, &room, &pieces, now))
     }
 
     fn keep(&self, contents: Vec<Vec<u8>>, now: Millis) -> Pending<'_, ()> {
         let room = Arc::clone(&self.room);
-        self.write(move |tx| {
+        self.step(steps::CONTENT_KEPT, move |tx| {
             room.taken(contents.iter().map(Vec::len).sum());
             contents.iter().try_for_each(|bytes| content::keep(tx, bytes, now))
         })
@@ -219,7 +307,7 @@ impl Store for Sqlite {
     }
 
     fn sweep(&self, before: Millis) -> Pending<'_, u64> {
-        self.write(move |tx| content::sweep(tx, before))
+        self.step(steps::CONTENT_SWEPT, move |tx| content::sweep(tx, before))
     }
 
     fn declared(&self, node: NodeId) -> Pending<'_, Option<DeclaredRecord>> {
@@ -232,6 +320,6 @@ impl Store for Sqlite {
         contents: Vec<Vec<u8>>,
         now: Millis,
     ) -> Pending<'_, Result<(), NotDeclared>> {
-        self.write(move |tx| declared::declare(tx, &declarations, &contents, now))
+        self.step(steps::DECLARED, move |tx| declared::declare(tx, &declarations, &contents, now))
     }
 }

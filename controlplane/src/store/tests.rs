@@ -1,4 +1,5 @@
-//! What every store must do, as functions over any of them. The embedded one is the first to be held to it.
+//! What every store must do (N-21), as functions over any of them: each runs against the embedded store and against the
+//! one in memory. Moments and identities come from the tests alone, so that the same script says the same everywhere.
 
 use std::sync::Arc;
 
@@ -6,15 +7,17 @@ use tenure_actors::database::Create;
 use tenure_protocol::content::{Piece, Wanted};
 use tenure_protocol::enrolment::{Briefing, Join};
 use tenure_protocol::id::{
-    ControlPlaneId, Epoch, EpochId, FencingToken, Generation, NodeUuid, Rental, Revision, RevisionNumber,
+    BootId, ControlPlaneId, Epoch, EpochId, FencingToken, Generation, NodeUuid, Rental, Revision,
+    RevisionNumber, SessionCounter,
 };
 use tenure_protocol::machine::Mode;
 use tenure_protocol::operator::Rejoin;
 use tenure_protocol::outcome::Outcome;
-use tenure_protocol::profile::{Inventory, Profile};
+use tenure_protocol::profile::{Disk, Inventory, Profile};
 use tenure_protocol::proof::PublicKey;
 use tenure_protocol::report::{self, Counts, Summary, Trigger};
 
+use super::memory::Memory;
 use super::sqlite::Sqlite;
 use super::*;
 use crate::ground::Ground;
@@ -36,12 +39,20 @@ macro_rules! held_by_every_store {
                 super::$name(&*store).await;
             })+
         }
+
+        mod store_in_memory {
+            $(#[tokio::test]
+            async fn $name() {
+                super::$name(&super::Memory::default()).await;
+            })+
+        }
     };
 }
 
 held_by_every_store! {
     an_identity_is_founded_once_and_stays;
     a_token_is_redeemed_once_and_the_fencing_token_rises_with_it;
+    a_word_on_a_session_of_the_enrolment_before_is_none_on_the_one_that_stands;
     lost_and_ready_again_are_marked_once_each;
     declarations_are_all_or_none;
     content_is_there_when_whole_and_true_and_in_pieces;
@@ -57,11 +68,46 @@ held_by_every_store! {
     a_report_whose_texts_are_long_is_stored_short;
     an_upload_that_begins_again_does_not_undo_the_progress_of_another;
     the_newest_stamp_is_that_of_the_newest_write;
+    writes_made_while_the_clock_is_behind_never_hide_the_newest_however_many;
+    content_that_came_while_the_clock_was_ahead_is_swept_once_it_was_said_to_be_right;
+    each_enrolment_keeps_the_key_it_bound;
+    the_last_words_of_an_enrolment_have_a_bound_and_the_node_that_holds_has_all_its_room;
+    nothing_is_known_of_a_node_that_was_never_invited;
+    an_invitation_that_cannot_be_made_leaves_nothing_behind;
+    every_redemption_that_is_refused_says_why_and_changes_nothing;
+    an_enrolment_keeps_what_the_machine_said_and_begins_without_a_session;
+    of_many_that_redeem_one_token_at_once_one_is_enrolled;
+    a_reinvite_replaces_what_is_outstanding_and_no_more;
+    an_enrolment_that_was_ended_by_hand_waits_for_a_new_token;
+    what_a_session_opened_with_is_kept_until_the_next_enrolment;
+    a_mark_is_told_once_and_only_lost_and_ready_are_marks;
+    retiring_takes_the_outstanding_token_along_and_is_told_once;
+    the_newest_last_word_stands_and_one_of_nobody_is_passed_over;
+    pages_are_as_long_as_was_asked_and_go_on_behind_what_was_named;
+    every_moment_in_the_store_is_the_one_that_came_with_the_change;
+    facts_are_told_all_or_none;
+    pages_of_events_are_bounded_and_one_nodes_are_its_own;
+    a_report_or_event_of_nobody_is_refused_and_leaves_nothing;
+    a_new_life_of_a_hosts_store_reports_anew_and_keeps_what_was_applied;
+    outcomes_come_in_the_order_of_their_keys_bytes_and_in_pages;
+    a_malformed_piece_is_refused_and_what_came_before_it_stays;
+    a_content_that_is_not_what_it_is_called_is_dropped_whole;
+    pieces_are_answered_from_any_place_and_only_as_far_as_they_may_be_seen;
+    what_is_missing_is_named_in_the_order_it_was_asked_for;
+    content_is_swept_once_nothing_names_it_and_its_time_is_over;
+    a_declaration_that_is_refused_brings_no_content_along;
+    the_newest_declaration_stands_and_content_only_an_older_one_names_may_go;
 }
 
 mod bounded;
+mod contents;
+mod standing;
+mod told;
 
 use bounded::*;
+use contents::*;
+use standing::*;
+use told::*;
 
 fn name(text: &str) -> NodeId {
     NodeId::new(text).unwrap()
@@ -71,11 +117,18 @@ fn epoch() -> Epoch {
     Epoch { number: 1, id: EpochId::from_bytes([1; 16]) }
 }
 
+/// The identity behind a name: the same one each time.
+fn uuid(node: &str) -> NodeUuid {
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&Digest::of(node.as_bytes()).as_bytes()[..16]);
+    NodeUuid::from_bytes(bytes)
+}
+
 fn new(node: &str) -> NewNode {
     let token = Digest::of(node.as_bytes());
     NewNode {
         node: name(node),
-        uuid: NodeUuid::random(),
+        uuid: uuid(node),
         rental: Rental::new("own").unwrap(),
         generation: Generation(1),
         mode: Mode::Converged,
@@ -99,8 +152,8 @@ fn attempt(node: &str, key: u8) -> Attempt {
 
 async fn an_identity_is_founded_once_and_stays(store: &dyn Store) {
     assert_eq!(store.founding().await.unwrap(), None);
-    let first = Founding { control_plane_id: ControlPlaneId::random(), epoch: epoch() };
-    let second = Founding { control_plane_id: ControlPlaneId::random(), epoch: epoch() };
+    let first = Founding { control_plane_id: ControlPlaneId::from_bytes([1; 16]), epoch: epoch() };
+    let second = Founding { control_plane_id: ControlPlaneId::from_bytes([2; 16]), epoch: epoch() };
     assert_eq!(store.found(first, Millis(1)).await.unwrap(), first);
     assert_eq!(store.found(second, Millis(2)).await.unwrap(), first);
     assert_eq!(store.founding().await.unwrap(), Some(first));
@@ -127,6 +180,24 @@ async fn a_token_is_redeemed_once_and_the_fencing_token_rises_with_it(store: &dy
     assert_eq!(store.retire(name("a"), Millis(8)).await.unwrap(), Some(true));
     assert_eq!(store.retire(name("b"), Millis(8)).await.unwrap(), None);
     assert!(!store.reinvite(name("a"), None, false, Millis(9)).await.unwrap());
+}
+
+// rule: N-06
+async fn a_word_on_a_session_of_the_enrolment_before_is_none_on_the_one_that_stands(store: &dyn Store) {
+    store.invite(new("a"), Millis(1)).await.unwrap();
+    store.redeem(attempt("a", 1)).await.unwrap();
+    let used = async || store.node(name("a")).await.unwrap().unwrap().session_used;
+    assert!(!used().await);
+    store.session_used(name("a"), FencingToken(1)).await.unwrap();
+    assert!(used().await);
+    let token = NewToken { counter: 2, token: Digest::of(b"next"), bytes: vec![2], expires: Millis(1000) };
+    store.reinvite(name("a"), Some(token), false, Millis(6)).await.unwrap();
+    store.redeem(Attempt { token: Digest::of(b"next"), ..attempt("a", 2) }).await.unwrap();
+    // A beat that was on its way when the node enrolled anew.
+    store.session_used(name("a"), FencingToken(1)).await.unwrap();
+    assert!(!used().await, "its first session would be asked for a token that it never had");
+    store.session_used(name("a"), FencingToken(2)).await.unwrap();
+    assert!(used().await);
 }
 
 // rule: N-08
@@ -296,6 +367,8 @@ fn each_state_of_a_store_has_its_own_code_and_all_of_them_say_later() {
         (DatabaseError::Damaged, "store_damaged"),
         (DatabaseError::Failing, "store_failing"),
         (DatabaseError::Busy, "store_busy"),
+        (DatabaseError::Removed, "store_removed"),
+        (DatabaseError::Replaced, "store_replaced"),
         (DatabaseError::Closed, "store_closed"),
     ];
     for (state, code) in states {

@@ -90,6 +90,7 @@ fn host_that_dials(address: &str, identity: Option<ControlPlaneId>, log: &Asked)
                 owned: 0,
                 spooled: 0,
                 store_note: None,
+                credential: None,
                 sandbox: true,
             }),
         }

@@ -9,7 +9,7 @@ use crate::catalogue::edges::How;
 impl Explain for Mistake {
     fn code(&self) -> &'static str {
         match self {
-            Self::NoFleet { .. } => "no_fleet_file",
+            Self::NoFleet { .. } => "no_fleet",
             Self::NotText(_) => "not_text",
             Self::MalformedToml(_) => "malformed_toml",
             Self::UnknownField { .. } => "unknown_field",
@@ -40,7 +40,7 @@ impl Explain for Mistake {
             Self::UnitAbsent => "unit_absent",
             Self::UnitSaysNothing => "unit_says_nothing",
             Self::RestartAndReload { .. } => "restart_and_reload",
-            Self::NoContent => "no_content",
+            Self::NoContent => "file_without_content",
             Self::TwoContents(..) => "two_contents",
             Self::OutsideModule(_) => "outside_module",
             Self::NoSuchFile { .. } => "no_such_file",

@@ -118,6 +118,28 @@ async fn a_failed_resource_makes_the_node_failed_and_a_waiting_one_outstanding()
 }
 
 #[tokio::test]
+async fn a_node_that_has_applied_its_declaration_is_not_outstanding_while_a_later_report_comes_in() {
+    let up = up().await;
+    let mut host = up.host("edge-1").await;
+    let mut open = host.session(&up).await;
+    up.declare(&folder(&module(&[("/etc/a", "1"), ("/etc/b", "2")]))).await.unwrap();
+    let push = pushed(&up, &mut open).await;
+    let mut all = [outcome("file:/etc/a", Outcome::Applied), outcome("file:/etc/b", Outcome::Applied)];
+    open.ask(&Part { last: false, ..part(&push, 1, &all, &all[..1]) }).await.unwrap();
+    let line = standing(&up).await;
+    assert_eq!((line.standing, line.reported), (Standing::Outstanding, 1), "the first report is awaited");
+    open.ask(&Part { part: 1, ..part(&push, 1, &all, &all[1..]) }).await.unwrap();
+    assert_eq!(standing(&up).await.standing, Standing::Applied);
+    all[0].outcome = Outcome::Unchanged;
+    open.ask(&Part { last: false, ..part(&push, 2, &all, &all[..1]) }).await.unwrap();
+    let line = standing(&up).await;
+    assert_eq!((line.standing, line.reported), (Standing::Applied, 2));
+    all[1].outcome = Outcome::Failed;
+    open.ask(&Part { last: false, ..part(&push, 3, &all, &all[1..]) }).await.unwrap();
+    assert_eq!(standing(&up).await.standing, Standing::Failed, "what a later pass failed is seen at once");
+}
+
+#[tokio::test]
 async fn a_report_that_does_not_add_up_is_asked_for_whole_and_an_older_one_changes_nothing() {
     let up = up().await;
     let mut host = up.host("edge-1").await;

@@ -95,7 +95,9 @@ impl Up {
     }
 
     pub(super) async fn reinvite(&self, node: &str, revoke_now: bool) -> Result<Invited, CallError> {
-        self.ask("fleet", &operator::Reinvite { node: name(node), valid_ms: None, revoke_now }).await
+        let node = name(node);
+        let asked = operator::Reinvite { node, valid_ms: None, revoke_now, clock_is_right: false };
+        self.ask("fleet", &asked).await
     }
 
     pub(super) async fn node(&self, node: &str) -> NodeDetail {
@@ -125,6 +127,16 @@ impl Up {
             }
         };
         tokio::time::timeout(SOON, look).await.unwrap()
+    }
+
+    /// Waits until it is noted that this node's host has its session token, which no answer waits for.
+    pub(super) async fn until_used(&self, node: &str) {
+        let noted = async {
+            while !self.control.plane().store.node(name(node)).await.unwrap().unwrap().session_used {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(SOON, noted).await.unwrap();
     }
 
     /// A host that enrolled as this node.
@@ -224,6 +236,7 @@ pub(super) fn invitation(node: &str) -> Invite {
         mode: Mode::Converged,
         valid_ms: None,
         rejoin: Rejoin::Key,
+        clock_is_right: false,
     }
 }
 

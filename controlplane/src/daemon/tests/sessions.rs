@@ -69,8 +69,8 @@ async fn after_the_proof_each_cause_has_its_own_name() {
     type Change = fn(Hello) -> Hello;
     let cases: [(&str, Change); 4] = [
         ("fenced", |hello| Hello { fencing: FencingToken(0), ..hello }),
-        ("other_epoch", |hello| Hello { epoch: Epoch { number: 2, ..hello.epoch }, ..hello }),
-        ("other_epoch", |hello| Hello {
+        ("epoch_behind", |hello| Hello { epoch: Epoch { number: 2, ..hello.epoch }, ..hello }),
+        ("epoch_forked", |hello| Hello {
             epoch: Epoch { id: EpochId::from_bytes([1; 16]), ..hello.epoch },
             ..hello
         }),
@@ -149,6 +149,7 @@ async fn a_node_invited_to_return_by_invitation_needs_a_token_that_has_not_lapse
     host.session(&up).await;
     let open = host.session_as(&up, |hello| hello).await.unwrap();
     open.beat().await.unwrap();
+    up.until_used("edge-1").await;
     let token = open.welcome.token.clone();
     let with = |hello| Hello { session_token: Some(token.clone()), ..hello };
     host.session_as(&up, with).await.unwrap();

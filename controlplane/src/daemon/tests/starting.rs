@@ -35,12 +35,12 @@ async fn a_missing_key_or_store_is_refused_by_name_and_nothing_is_made_in_its_pl
     let ground = Ground::new(up.folder.path());
     let (folder, clock) = (up.folder, up.clock);
     up.control.stop().await;
-    let key = std::fs::read(ground.master_key()).unwrap();
-    std::fs::remove_file(ground.master_key()).unwrap();
+    let key = std::fs::read(ground.ca_key()).unwrap();
+    std::fs::remove_file(ground.ca_key()).unwrap();
     let refusal = refused(options(folder.path(), &clock)).await;
     assert!(matches!(&refusal, StartRefusal::Keys(KeyError::Missing { .. })), "{refusal}");
-    assert!(!ground.master_key().exists());
-    std::fs::write(ground.master_key(), key).unwrap();
+    assert!(!ground.ca_key().exists());
+    std::fs::write(ground.ca_key(), key).unwrap();
     for ending in ["", "-wal", "-shm"] {
         let _ = std::fs::remove_file(format!("{}{ending}", ground.store().display()));
     }

@@ -30,6 +30,7 @@ fn record() -> NodeRecord {
         key: None,
         revoked: false,
         enrolled_at: None,
+        retired_at: None,
         profile: None,
         briefing: Briefing::default(),
         last_session: None,
@@ -44,6 +45,7 @@ fn invitation() -> InvitationRecord {
         token: Digest::of(b"token"),
         bytes: vec![],
         expires: Millis(100),
+        minted_at: Millis(0),
         spent: None,
         replaced: false,
     }
@@ -131,6 +133,11 @@ fn the_first_door_judges_a_token_without_any_record() {
         key_id: 1,
     };
     assert!(valid(&token, us, epoch, Millis(99)).is_ok());
+    let years = Invitation { expires: Millis(2 * 366 * 24 * 3_600_000), ..token.clone() };
+    assert!(matches!(
+        valid(&years, us, epoch, Millis(99)),
+        Err(EnrolRefusal::NotValid { why: NotValid::Ahead, .. })
+    ));
     let refused = |result: Result<(), EnrolRefusal>| result.unwrap_err();
     assert!(matches!(
         refused(valid(&token, us, epoch, Millis(100))),

@@ -6,22 +6,22 @@ use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 use sha2::{Digest as _, Sha256};
 use tenure_actors::database::rusqlite;
 use tenure_protocol::content::{MOST_IN_AN_ANSWER, PIECE, Piece, Wanted};
-use tenure_protocol::declaration::MOST_BYTES;
 use tenure_protocol::id::{Digest, Millis, NodeId};
 
 use super::room::Room;
 use super::rows::{id_of, int, uint};
 use crate::store::NotPut;
+use crate::store::upload::{self, Held, Step};
 
-struct Held {
+struct Stored {
     id: i64,
-    size: u64,
-    received: u64,
+    held: Held,
 }
 
-fn held(db: &Connection, sha256: Digest) -> rusqlite::Result<Option<Held>> {
+fn stored(db: &Connection, sha256: Digest) -> rusqlite::Result<Option<Stored>> {
     let read = |row: &Row<'_>| {
-        Ok(Held { id: row.get("id")?, size: uint(row, "size")?, received: uint(row, "received")? })
+        let held = Held { size: uint(row, "size")?, received: uint(row, "received")? };
+        Ok(Stored { id: row.get("id")?, held })
     };
     db.prepare_cached("SELECT id, size, received FROM content WHERE sha256 = ?1")?
         .query_row([sha256.as_bytes()], read)
@@ -29,7 +29,7 @@ fn held(db: &Connection, sha256: Digest) -> rusqlite::Result<Option<Held>> {
 }
 
 pub(super) fn is_whole(db: &Connection, sha256: Digest) -> rusqlite::Result<bool> {
-    Ok(held(db, sha256)?.is_some_and(|held| held.received == held.size))
+    Ok(stored(db, sha256)?.is_some_and(|stored| stored.held.is_whole()))
 }
 
 pub(super) fn missing(db: &Connection, contents: &[Digest]) -> rusqlite::Result<Vec<Digest>> {
@@ -61,43 +61,22 @@ pub(super) fn put(
 }
 
 fn put_one(tx: &Transaction<'_>, piece: &Piece, now: Millis) -> rusqlite::Result<Result<(), NotPut>> {
-    let Some(end) = end_of(piece) else { return Ok(Err(NotPut::Malformed(piece.sha256))) };
-    let held = match held(tx, piece.sha256)? {
-        Some(held) if held.received == held.size => return Ok(Ok(())),
-        // Another size under the same name: one of the two is no content of that name, and will be found out.
-        Some(held) if held.size != piece.size => {
-            drop_content(tx, held.id)?;
-            None
-        }
-        // Two that upload the same do not undo each other; only a beginning that differs begins anew.
-        Some(held) if piece.offset < held.received => match is_piece(tx, held.id, piece)? {
-            true => return Ok(Ok(())),
-            false if piece.offset == 0 => {
-                drop_content(tx, held.id)?;
-                None
-            }
-            false => Some(held),
-        },
-        held => held,
-    };
-    let received = held.as_ref().map_or(0, |held| held.received);
-    if piece.offset != received {
-        return Ok(Err(NotPut::OutOfOrder { sha256: piece.sha256, expected: received }));
-    }
-    let id = match held {
-        Some(held) => held.id,
-        None => {
-            tx.prepare_cached(
-                "INSERT INTO content (sha256, size, received, added_at) VALUES (?1, ?2, 0, ?3)",
-            )?
-            .execute(params![piece.sha256.as_bytes(), int(piece.size), now.0])?;
-            tx.last_insert_rowid()
+    let there = stored(tx, piece.sha256)?;
+    let is_there = || there.as_ref().map_or(Ok(false), |stored| is_piece(tx, stored.id, piece));
+    let id = match (upload::step(there.as_ref().map(|stored| stored.held), piece, is_there)?, &there) {
+        (Step::There, _) => return Ok(Ok(())),
+        (Step::Refused(why), _) => return Ok(Err(why)),
+        (Step::Next, Some(stored)) => stored.id,
+        (Step::Anew | Step::Next, stored) => {
+            stored.as_ref().map_or(Ok(()), |stored| drop_content(tx, stored.id))?;
+            begin(tx, piece, now)?
         }
     };
     if !piece.bytes.is_empty() {
         tx.prepare_cached("INSERT INTO piece (content, offset, bytes) VALUES (?1, ?2, ?3)")?
             .execute(params![id, int(piece.offset), piece.bytes])?;
     }
+    let end = upload::end(piece);
     tx.prepare_cached("UPDATE content SET received = ?2, added_at = ?3 WHERE id = ?1")?.execute(params![
         id,
         int(end),
@@ -110,19 +89,16 @@ fn put_one(tx: &Transaction<'_>, piece: &Piece, now: Millis) -> rusqlite::Result
     Ok(Ok(()))
 }
 
+fn begin(tx: &Transaction<'_>, piece: &Piece, now: Millis) -> rusqlite::Result<i64> {
+    tx.prepare_cached("INSERT INTO content (sha256, size, received, added_at) VALUES (?1, ?2, 0, ?3)")?
+        .execute(params![piece.sha256.as_bytes(), int(piece.size), now.0])?;
+    Ok(tx.last_insert_rowid())
+}
+
 /// Whether this very piece is there.
 fn is_piece(tx: &Transaction<'_>, content: i64, piece: &Piece) -> rusqlite::Result<bool> {
     tx.prepare_cached("SELECT 1 FROM piece WHERE content = ?1 AND offset = ?2 AND bytes = ?3")?
         .exists(params![content, int(piece.offset), piece.bytes])
-}
-
-/// Where the piece ends, if it has a form that can be taken: full, or the last one, and within the size.
-fn end_of(piece: &Piece) -> Option<u64> {
-    let length = u64::try_from(piece.bytes.len()).ok()?;
-    let end = piece.offset.checked_add(length)?;
-    let fits = piece.size <= MOST_BYTES && length <= u64::from(PIECE) && end <= piece.size;
-    let moves = length > 0 || piece.size == 0;
-    (fits && moves).then_some(end)
 }
 
 fn digest(db: &Connection, id: i64) -> rusqlite::Result<Digest> {
@@ -143,12 +119,12 @@ fn drop_content(tx: &Transaction<'_>, id: i64) -> rusqlite::Result<()> {
 /// Whole content of ours, if it is not there yet.
 pub(super) fn keep(tx: &Transaction<'_>, bytes: &[u8], now: Millis) -> rusqlite::Result<()> {
     let sha256 = Digest::of(bytes);
-    match held(tx, sha256)? {
-        Some(held) if held.received == held.size => {
+    match stored(tx, sha256)? {
+        Some(whole) if whole.held.is_whole() => {
             // It is wanted again: an hour from now, not from when it first came.
             return tx
                 .prepare_cached("UPDATE content SET added_at = ?2 WHERE id = ?1")?
-                .execute(params![held.id, now.0])
+                .execute(params![whole.id, now.0])
                 .map(drop);
         }
         Some(half) => drop_content(tx, half.id)?,
@@ -168,10 +144,12 @@ pub(super) fn keep(tx: &Transaction<'_>, bytes: &[u8], now: Millis) -> rusqlite:
 }
 
 pub(super) fn whole(db: &Connection, sha256: Digest) -> rusqlite::Result<Option<Vec<u8>>> {
-    let Some(held) = held(db, sha256)?.filter(|held| held.received == held.size) else { return Ok(None) };
+    let Some(Stored { id, held }) = stored(db, sha256)?.filter(|stored| stored.held.is_whole()) else {
+        return Ok(None);
+    };
     let mut bytes = Vec::with_capacity(usize::try_from(held.size).unwrap_or(0));
     let mut read = db.prepare_cached("SELECT bytes FROM piece WHERE content = ?1 ORDER BY offset")?;
-    let mut rows = read.query([held.id])?;
+    let mut rows = read.query([id])?;
     while let Some(row) = rows.next()? {
         bytes.extend_from_slice(row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?);
     }
@@ -220,7 +198,7 @@ enum Fits {
 
 /// The bytes from this place on: to the end of the stored piece they lie in.
 fn piece(db: &Connection, want: &Wanted, room: usize) -> rusqlite::Result<Option<Fits>> {
-    let Some(held) = held(db, want.sha256)?.filter(|held| held.received == held.size) else {
+    let Some(Stored { id, held }) = stored(db, want.sha256)?.filter(|stored| stored.held.is_whole()) else {
         return Ok(None);
     };
     let made = |bytes: Vec<u8>| Piece { sha256: want.sha256, size: held.size, offset: want.offset, bytes };
@@ -232,7 +210,7 @@ fn piece(db: &Connection, want: &Wanted, room: usize) -> rusqlite::Result<Option
         "SELECT offset, bytes FROM piece WHERE content = ?1 AND offset <= ?2 ORDER BY offset DESC LIMIT 1",
     )?;
     let stored = read
-        .query_row(params![held.id, int(want.offset)], |row| {
+        .query_row(params![id, int(want.offset)], |row| {
             Ok((uint(row, "offset")?, row.get::<_, Vec<u8>>("bytes")?))
         })
         .optional()?;

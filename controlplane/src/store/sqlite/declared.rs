@@ -3,11 +3,10 @@
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 use tenure_actors::database::rusqlite;
 use tenure_protocol::id::{Digest, Millis, NodeId, Revision, RevisionNumber};
-use tenure_protocol::machine::NodeState;
 
 use super::rows::{bytes, epoch, id_of, int, known, uint};
 use super::{content, events, identity};
-use crate::store::{DeclaredRecord, Fact, NewDeclaration, NotDeclared};
+use crate::store::{DeclaredRecord, NewDeclaration, NotDeclared, facts};
 
 pub(super) fn newest(db: &Connection, node: &NodeId) -> rusqlite::Result<Option<DeclaredRecord>> {
     match id_of(db, node)? {
@@ -55,16 +54,8 @@ pub(super) fn declare(
 }
 
 fn may(tx: &Transaction<'_>, declaration: &NewDeclaration) -> rusqlite::Result<Result<(), NotDeclared>> {
-    let node = &declaration.node;
-    let standing = identity::node(tx, node)?.is_some_and(|record| record.state != NodeState::Retired);
-    if !standing {
-        return Ok(Err(NotDeclared::NoStanding(node.clone())));
-    }
-    let held = newest(tx, node)?.map_or(RevisionNumber(0), |held| held.revision.number);
-    if held != declaration.after {
-        return Ok(Err(NotDeclared::Overtaken(node.clone())));
-    }
-    Ok(Ok(()))
+    let record = identity::node(tx, &declaration.node)?;
+    Ok(declaration.may_follow(record.as_ref(), newest(tx, &declaration.node)?.as_ref()))
 }
 
 fn write(tx: &Transaction<'_>, declaration: &NewDeclaration, now: Millis) -> rusqlite::Result<()> {
@@ -91,6 +82,5 @@ fn write(tx: &Transaction<'_>, declaration: &NewDeclaration, now: Millis) -> rus
     for named in declaration.contents.iter().chain([&sha256]) {
         name.execute(params![id, named.as_bytes()])?;
     }
-    let text = format!("revision {} with {} resources", declaration.revision, declaration.resources);
-    events::tell(tx, &Fact { node: Some(declaration.node.clone()), kind: "declared", text }, now)
+    events::tell(tx, &facts::declared(declaration), now)
 }

@@ -3,11 +3,10 @@
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 use tenure_actors::database::rusqlite;
 use tenure_protocol::event::{Listed, NodeEvent};
-use tenure_protocol::id::{EventId, Millis, NodeId};
+use tenure_protocol::id::{EventId, FencingToken, Millis, NodeId};
 
 use super::rows::{id_of, int, known, uint};
-use crate::bounds;
-use crate::store::Fact;
+use crate::store::{CLOCK_TRUSTED, Fact, facts};
 
 pub(super) fn of_node(
     tx: &Transaction<'_>,
@@ -16,48 +15,83 @@ pub(super) fn of_node(
     now: Millis,
 ) -> rusqlite::Result<Vec<EventId>> {
     let id = known(tx, node)?;
-    let mut write = tx.prepare_cached(
-        "INSERT OR IGNORE INTO event (id, node, own, kind, key, text, observed_at, received_at)
-         VALUES (?1, ?2, 0, ?3, ?4, ?5, ?6, ?7)",
-    )?;
-    let mut is_there = tx.prepare_cached("SELECT 1 FROM event WHERE node = ?1 AND own = 0 AND id = ?2")?;
-    let mut stored = Vec::with_capacity(events.len());
-    for event in events {
-        write.execute(params![
-            event.id.as_bytes(),
-            id,
-            bounds::clause(&event.kind, bounds::WORD),
-            event.key.as_ref().map(|key| bounds::clause(key, bounds::CLAUSE)),
-            bounds::clause(&event.text, bounds::CLAUSE),
-            event.at.0,
-            now.0
-        ])?;
-        if is_there.exists(params![id, event.id.as_bytes()])? {
-            stored.push(event.id);
-        }
-    }
+    let stored = store(tx, id, None, events, now)?;
     forget_the_oldest(tx, id)?;
     Ok(stored)
 }
 
-/// The newest events that a node told are kept; where older ones were, there is a gap that says so.
-const MOST_OF_A_NODE: u32 = 10_000;
+fn store(
+    tx: &Transaction<'_>,
+    id: i64,
+    enrolment: Option<FencingToken>,
+    events: &[NodeEvent],
+    now: Millis,
+) -> rusqlite::Result<Vec<EventId>> {
+    let enrolment = enrolment.map(|enrolment| int(enrolment.0));
+    let mut write = tx.prepare_cached(
+        "INSERT OR IGNORE INTO event (id, node, own, kind, key, text, observed_at, received_at, enrolment)
+         VALUES (?1, ?2, 0, ?3, ?4, ?5, ?6, ?7, ?8)",
+    )?;
+    let mut is_there = tx.prepare_cached("SELECT 1 FROM event WHERE node = ?1 AND own = 0 AND id = ?2")?;
+    let (mut stored, mut written) = (Vec::with_capacity(events.len()), 0);
+    for event in events {
+        let NodeEvent { id: own, at, kind, key, text } = facts::kept(event);
+        written += write.execute(params![own.as_bytes(), id, kind, key, text, at.0, now.0, enrolment])?;
+        if is_there.exists(params![id, event.id.as_bytes()])? {
+            stored.push(event.id);
+        }
+    }
+    if written > 0 {
+        stamp(tx, now)?;
+    }
+    Ok(stored)
+}
+
+/// Events of an enrolment that holds no longer, with `mark` before their text.
+pub(super) fn last_words(
+    tx: &Transaction<'_>,
+    node: &NodeId,
+    enrolment: FencingToken,
+    mark: &str,
+    events: Vec<NodeEvent>,
+    now: Millis,
+) -> rusqlite::Result<Option<Vec<EventId>>> {
+    let room = room_for_last_words(tx, node, enrolment)?;
+    if room == 0 {
+        return Ok(None);
+    }
+    let marked = events.into_iter().take(room).map(|event| facts::marked_as(mark, event));
+    store(tx, known(tx, node)?, Some(enrolment), &marked.collect::<Vec<_>>(), now).map(Some)
+}
+
+/// How many more last words of this enrolment are taken.
+pub(super) fn room_for_last_words(
+    db: &Connection,
+    node: &NodeId,
+    enrolment: FencingToken,
+) -> rusqlite::Result<usize> {
+    db.prepare_cached(
+        "SELECT count(*) FILTER (WHERE enrolment = ?2) AS of_enrolment, count(*) AS of_node FROM event
+         WHERE node = ?1 AND enrolment IS NOT NULL",
+    )?
+    .query_row(params![known(db, node)?, int(enrolment.0)], |row| {
+        Ok(facts::room_for_last_words(uint(row, "of_enrolment")?, uint(row, "of_node")?))
+    })
+}
 
 fn forget_the_oldest(tx: &Transaction<'_>, node: i64) -> rusqlite::Result<()> {
     let newest_too_many = tx
         .prepare_cached(
-            "SELECT seq FROM event WHERE node = ?1 AND own = 0 ORDER BY seq DESC LIMIT 1 OFFSET ?2",
+            "SELECT seq FROM event WHERE node = ?1 AND own = 0 AND enrolment IS NULL
+             ORDER BY seq DESC LIMIT 1 OFFSET ?2",
         )?
-        .query_row(params![node, MOST_OF_A_NODE], |row| row.get::<_, i64>(0))
+        .query_row(params![node, facts::MOST_OF_A_NODE], |row| row.get::<_, i64>(0))
         .optional()?;
     let Some(seq) = newest_too_many else { return Ok(()) };
-    tx.prepare_cached("DELETE FROM event WHERE node = ?1 AND own = 0 AND seq < ?2")?.execute([node, seq])?;
+    tx.prepare_cached("DELETE FROM event WHERE node = ?1 AND own = 0 AND enrolment IS NULL AND seq < ?2")?
+        .execute([node, seq])?;
     tx.prepare_cached("UPDATE event SET kind = ?2, key = NULL, id = NULL, text = ?3 WHERE seq = ?1")?
-        .execute(params![
-            seq,
-            tenure_protocol::event::GAP,
-            format!("older events of this node are forgotten; the newest {MOST_OF_A_NODE} are kept")
-        ])
+        .execute(params![seq, tenure_protocol::event::GAP, facts::gap()])
         .map(drop)
 }
 
@@ -73,12 +107,25 @@ pub(super) fn tell_once(tx: &Transaction<'_>, id: EventId, fact: &Fact, now: Mil
 
 fn write(tx: &Transaction<'_>, id: Option<EventId>, fact: &Fact, now: Millis) -> rusqlite::Result<()> {
     let node = fact.node.as_ref().map(|node| known(tx, node)).transpose()?;
-    tx.prepare_cached(
-        "INSERT OR IGNORE INTO event (id, node, own, kind, text, observed_at, received_at)
+    let written = tx
+        .prepare_cached(
+            "INSERT OR IGNORE INTO event (id, node, own, kind, text, observed_at, received_at)
          VALUES (?1, ?2, 1, ?3, ?4, ?5, ?5)",
-    )?
-    .execute(params![id.as_ref().map(|id| id.as_bytes().as_slice()), node, fact.kind, fact.text, now.0])
-    .map(drop)
+        )?
+        .execute(params![
+            id.as_ref().map(|id| id.as_bytes().as_slice()),
+            node,
+            fact.kind,
+            fact.text,
+            now.0
+        ])?;
+    if written == 0 {
+        return Ok(());
+    }
+    if fact.node.is_none() && fact.kind == CLOCK_TRUSTED {
+        trust(tx, now)?;
+    }
+    stamp(tx, now)
 }
 
 /// How many facts of our own about this node have an id that begins so.
@@ -93,13 +140,27 @@ pub(super) fn told_of(tx: &Transaction<'_>, node: &NodeId, begins: [u8; 8]) -> r
     .query_row(params![id, first, last], |row| uint(row, "told"))
 }
 
-/// When the newest of our durable writes was made, by our own clock then. The newest few are looked at, so that one
-/// write made while the clock is behind does not hide it.
+/// When the newest of our durable writes was made, by our own clock then: one made while the clock is behind does not
+/// hide it, however many there are.
 pub(super) fn newest_stamp(db: &Connection) -> rusqlite::Result<Millis> {
-    db.prepare_cached(
-        "SELECT coalesce(max(received_at), 0) FROM (SELECT received_at FROM event ORDER BY seq DESC LIMIT 1000)",
+    let newest =
+        db.prepare_cached("SELECT at FROM newest_write")?.query_row((), |row| row.get(0)).optional()?;
+    Ok(Millis(newest.unwrap_or(0)))
+}
+
+fn stamp(tx: &Transaction<'_>, now: Millis) -> rusqlite::Result<()> {
+    tx.prepare_cached(
+        "INSERT INTO newest_write (one, at) VALUES (1, ?1) ON CONFLICT (one) DO UPDATE SET at = max(at, excluded.at)",
     )?
-    .query_row((), |row| row.get(0).map(Millis))
+    .execute([now.0])
+    .map(drop)
+}
+
+/// The clock was said to be right: no stamp of ours is of later than now.
+fn trust(tx: &Transaction<'_>, now: Millis) -> rusqlite::Result<()> {
+    tx.execute("UPDATE newest_write SET at = min(at, ?1)", [now.0])?;
+    // Else it would be of use to nobody and never dropped.
+    tx.execute("UPDATE content SET added_at = ?1 WHERE added_at > ?1", [now.0]).map(drop)
 }
 
 pub(super) fn page(

@@ -15,7 +15,7 @@ use super::rows::{
     state, uint,
 };
 use crate::store::{
-    Contact, Fact, Founding, InvitationRecord, NewNode, NewToken, NodeRecord, SessionFacts, Spent,
+    Contact, Founding, InvitationRecord, NewNode, NewToken, NodeRecord, SessionFacts, Spent, facts,
 };
 
 pub(super) fn founding(db: &Connection) -> rusqlite::Result<Option<Founding>> {
@@ -58,6 +58,7 @@ pub(super) fn record(row: &Row<'_>) -> rusqlite::Result<NodeRecord> {
         key: maybe_bytes(row, "key")?.map(PublicKey::from_bytes),
         revoked: row.get("revoked")?,
         enrolled_at: row.get::<_, Option<i64>>("enrolled_at")?.map(Millis),
+        retired_at: row.get::<_, Option<i64>>("retired_at")?.map(Millis),
         profile: maybe(row, "profile")?,
         briefing: maybe(row, "briefing")?.unwrap_or_default(),
         last_session: last_session(row)?,
@@ -93,8 +94,7 @@ pub(super) fn invite(tx: &Transaction<'_>, new: &NewNode, now: Millis) -> rusqli
         ],
     )?;
     mint(tx, tx.last_insert_rowid(), &new.token, now)?;
-    let text = format!("invited as {}, generation {}", new.mode, new.generation);
-    events::tell(tx, &Fact { node: Some(new.node.clone()), kind: "invited", text }, now)?;
+    events::tell(tx, &facts::invited(new), now)?;
     Ok(true)
 }
 
@@ -144,6 +144,7 @@ fn invitation(row: &Row<'_>) -> rusqlite::Result<InvitationRecord> {
         token: Digest::from_bytes(bytes(row, "token")?),
         bytes: row.get("bytes")?,
         expires: Millis(row.get("expires")?),
+        minted_at: Millis(row.get("minted_at")?),
         spent,
         replaced: row.get("replaced")?,
     })
@@ -163,13 +164,11 @@ pub(super) fn reinvite(
     if let Some(token) = token {
         tx.execute("UPDATE invitation SET replaced = 1 WHERE node = ?1 AND spent_at IS NULL", [id])?;
         mint(tx, id, token, now)?;
-        let text = "a new token was minted".to_owned();
-        events::tell(tx, &Fact { node: Some(node.clone()), kind: "reinvited", text }, now)?;
+        events::tell(tx, &facts::reinvited(node), now)?;
     }
     if revoke && record.key.is_some() && !record.revoked {
         tx.execute("UPDATE node SET revoked = 1, state = 'enrolling' WHERE id = ?1", [id])?;
-        let text = format!("enrolment {} was ended by hand", record.fencing);
-        events::tell(tx, &Fact { node: Some(node.clone()), kind: "revoked", text }, now)?;
+        events::tell(tx, &facts::revoked(&record), now)?;
     }
     Ok(true)
 }
@@ -195,8 +194,14 @@ pub(super) fn session_opened(
     .map(drop)
 }
 
-pub(super) fn session_used(tx: &Transaction<'_>, node: &NodeId) -> rusqlite::Result<()> {
-    tx.execute("UPDATE node SET session_used = 1 WHERE name = ?1", [node.as_str()]).map(drop)
+/// What is still said on a session of the enrolment before says nothing of the one that stands.
+pub(super) fn session_used(
+    tx: &Transaction<'_>,
+    node: &NodeId,
+    fencing: FencingToken,
+) -> rusqlite::Result<()> {
+    let sql = "UPDATE node SET session_used = 1 WHERE name = ?1 AND fencing = ?2";
+    tx.execute(sql, params![node.as_str(), int(fencing.0)]).map(drop)
 }
 
 pub(super) fn marked(
@@ -206,17 +211,13 @@ pub(super) fn marked(
     text: &str,
     now: Millis,
 ) -> rusqlite::Result<bool> {
-    let (before, kind) = match state {
-        NodeState::Lost => ("ready", "lost"),
-        NodeState::Ready => ("lost", "ready_again"),
-        NodeState::Enrolling | NodeState::Retired => return Ok(false),
-    };
+    let Some((before, fact)) = facts::marked(node, state, text) else { return Ok(false) };
     let moved = tx.execute(
         "UPDATE node SET state = ?2 WHERE name = ?1 AND state = ?3",
-        params![node.as_str(), state.as_str(), before],
+        params![node.as_str(), state.as_str(), before.as_str()],
     )?;
     if moved > 0 {
-        events::tell(tx, &Fact { node: Some(node.clone()), kind, text: text.to_owned() }, now)?;
+        events::tell(tx, &fact, now)?;
     }
     Ok(moved > 0)
 }
@@ -229,8 +230,7 @@ pub(super) fn retire(tx: &Transaction<'_>, node: &NodeId, now: Millis) -> rusqli
     )?;
     if moved > 0 {
         tx.execute("UPDATE invitation SET replaced = 1 WHERE node = ?1 AND spent_at IS NULL", [id])?;
-        let text = "its standing was withdrawn for good".to_owned();
-        events::tell(tx, &Fact { node: Some(node.clone()), kind: "retired", text }, now)?;
+        events::tell(tx, &facts::retired(node), now)?;
     }
     Ok(Some(moved == 0))
 }

@@ -1,13 +1,14 @@
 //! The one redeeming commit: decided by [`crate::node::redeem::decide`] from rows of this very transaction.
 
-use rusqlite::{OptionalExtension as _, Transaction, params};
+use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 use tenure_actors::database::rusqlite;
-use tenure_protocol::id::EventId;
+use tenure_protocol::id::{EventId, FencingToken, NodeId};
+use tenure_protocol::proof::PublicKey;
 
-use super::rows::{blob, fault, int, known};
+use super::rows::{blob, bytes, fault, int, known};
 use super::{events, identity};
 use crate::node::redeem::{Decision, EnrolRefusal, alarm_id, alarms_of, decide};
-use crate::store::{Attempt, Fact, NodeRecord, Redeemed};
+use crate::store::{Attempt, NodeRecord, Redeemed, facts};
 
 pub(super) fn redeem(tx: &Transaction<'_>, attempt: &Attempt) -> rusqlite::Result<Redeemed> {
     let record = identity::node(tx, &attempt.node)?;
@@ -54,24 +55,28 @@ fn enrol(tx: &Transaction<'_>, before: &NodeRecord, attempt: &Attempt) -> rusqli
             blob(&attempt.briefing)
         ],
     )?;
-    let text = format!("enrolled from {} with fencing token {fencing}", attempt.from);
-    events::tell(tx, &Fact { node: Some(attempt.node.clone()), kind: "enrolled", text }, attempt.now)?;
+    events::tell(tx, &facts::enrolled(attempt, fencing), attempt.now)?;
     identity::node(tx, &attempt.node)?.ok_or_else(|| fault("the enrolled node is not there".to_owned()))
 }
 
-/// Alarms about one token.
-const MOST_ALARMS: u64 = 16;
+/// The key that this enrolment of the node bound.
+pub(super) fn bound_key(
+    db: &Connection,
+    node: &NodeId,
+    fencing: FencingToken,
+) -> rusqlite::Result<Option<PublicKey>> {
+    db.prepare_cached(
+        "SELECT bound_key.key FROM bound_key JOIN node ON node.id = bound_key.node
+         WHERE node.name = ?1 AND bound_key.fencing = ?2",
+    )?
+    .query_row(params![node.as_str(), int(fencing.0)], |row| Ok(PublicKey::from_bytes(bytes(row, "key")?)))
+    .optional()
+}
 
 fn alarm(tx: &Transaction<'_>, attempt: &Attempt, holder: &str) -> rusqlite::Result<()> {
-    let text = format!(
-        "the token that was redeemed from {holder} was presented again from {}, with another key; nothing was changed",
-        attempt.from
-    );
-    // Whoever has the token can make keys without end; the operator heard what there is to hear.
-    if events::told_of(tx, &attempt.node, alarms_of(attempt.token))? >= MOST_ALARMS {
+    if events::told_of(tx, &attempt.node, alarms_of(attempt.token))? >= facts::MOST_ALARMS {
         return Ok(());
     }
     let id = EventId::from_bytes(alarm_id(attempt.token, &attempt.key));
-    let fact = Fact { node: Some(attempt.node.clone()), kind: "second_redemption", text };
-    events::tell_once(tx, id, &fact, attempt.now)
+    events::tell_once(tx, id, &facts::presented_again(attempt, holder), attempt.now)
 }

@@ -3,12 +3,13 @@
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 use tenure_actors::database::rusqlite;
 use tenure_protocol::declaration::MOST_RESOURCES;
-use tenure_protocol::id::{Digest, Millis, NodeId, Revision, StoreId};
+use tenure_protocol::id::{Digest, Millis, NodeId, StoreId};
 use tenure_protocol::outcome::{Outcome, ResourceOutcome};
 use tenure_protocol::report::{Digesting, Part, Summary};
 
 use super::rows::{blob, bytes, fault, id_of, int, known, maybe, uint};
 use crate::bounds;
+use crate::store::reporting::{self, Standing, Verdict, Writing};
 use crate::store::{PartStored, ReportRecord};
 
 pub(super) fn newest(db: &Connection, id: i64) -> rusqlite::Result<Option<ReportRecord>> {
@@ -54,22 +55,32 @@ fn outcome(row: &Row<'_>) -> rusqlite::Result<ResourceOutcome> {
     })
 }
 
-/// Where the report of a node stands in the store.
+/// Where the report of a node stands in the store, and how many outcomes are kept with it.
 struct Held {
-    store_id: StoreId,
-    pass: u64,
-    received: u64,
-    whole: bool,
-    applied: Option<Revision>,
+    standing: Standing,
     outcomes: u64,
+}
+
+fn held(tx: &Transaction<'_>, id: i64) -> rusqlite::Result<Option<Held>> {
+    let read = |row: &Row<'_>| {
+        let standing = Standing {
+            store_id: StoreId::from_bytes(bytes(row, "store_id")?),
+            pass: uint(row, "pass")?,
+            received: uint(row, "received")?,
+            whole: row.get("whole")?,
+            applied: maybe(row, "applied")?,
+        };
+        Ok(Held { standing, outcomes: uint(row, "outcomes")? })
+    };
+    tx.prepare_cached("SELECT * FROM report WHERE node = ?1")?.query_row([id], read).optional()
 }
 
 /// What writing a part came to.
 pub(super) enum Written {
     /// There is no more to it.
     Stored(PartStored),
-    /// It was the last part of a pass that does not carry every outcome: our copy is to be compared with the node's, and
-    /// the pass to be [`settled`]. One part of a node is written at a time, so that nothing comes between.
+    /// Our copy is to be compared with the node's, and the pass to be [`settled`]. One part of a node is written at a
+    /// time, so that nothing comes between.
     Compare,
 }
 
@@ -82,63 +93,37 @@ pub(super) fn part(
 ) -> rusqlite::Result<Written> {
     let id = known(tx, node)?;
     let held = held(tx, id)?;
-    let pass = part.summary.pass;
-    // A new store of the host counts its passes anew, and what it says is newer than anything of the old one.
-    let same = held.as_ref().filter(|held| held.store_id == store_id);
-    if same.is_some_and(|held| pass < held.pass) {
-        return Ok(Written::Stored(PartStored::Older));
-    }
-    let again = same.is_some_and(|held| held.pass == pass && held.whole && !part.full);
-    if again {
-        return Ok(Written::Stored(PartStored::Whole { newly: None }));
-    }
-    if held.is_some() && same.is_none() {
-        tx.execute("DELETE FROM outcome WHERE node = ?1", [id])?;
-    }
-    let mut outcomes = write_outcomes(tx, id, part, same.map_or(0, |held| held.outcomes))?;
-    if part.last && part.full {
-        outcomes = outcomes.saturating_sub(drop_older(tx, id, pass)?);
-    }
-    let before = same.filter(|held| held.pass == pass && part.part > 0).map_or(0, |held| held.received);
-    let received = before.saturating_add(u64::try_from(part.outcomes.len()).unwrap_or(u64::MAX));
-    let applied = held.and_then(|held| held.applied);
-    let newly = part.summary.revision.filter(|revision| Some(*revision) != applied);
-    let (whole, written) = match (part.last, part.full) {
-        (false, _) => (false, Written::Stored(PartStored::Part)),
-        (true, false) => (false, Written::Compare),
-        (true, true) => (true, Written::Stored(PartStored::Whole { newly })),
+    let verdict = reporting::judge(held.as_ref().map(|held| &held.standing), store_id, part);
+    let Writing { begins_anew, standing, stored } = match verdict {
+        Verdict::Nothing(stored) => return Ok(Written::Stored(stored)),
+        Verdict::Write(writing) => writing,
     };
-    let applied = if whole { newly.or(applied) } else { applied };
+    let before = if begins_anew {
+        tx.execute("DELETE FROM outcome WHERE node = ?1", [id])?;
+        0
+    } else {
+        held.map_or(0, |held| held.outcomes)
+    };
+    let mut outcomes = write_outcomes(tx, id, part, before)?;
+    if part.last && part.full {
+        outcomes = outcomes.saturating_sub(drop_older(tx, id, standing.pass)?);
+    }
     tx.prepare_cached(
         "INSERT OR REPLACE INTO report (node, store_id, pass, summary, received_at, received, whole, applied, outcomes)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
     )?
     .execute(params![
         id,
-        store_id.as_bytes(),
-        int(pass),
+        standing.store_id.as_bytes(),
+        int(standing.pass),
         blob(&part.summary),
         now.0,
-        int(received),
-        whole,
-        applied.as_ref().map(blob),
+        int(standing.received),
+        standing.whole,
+        standing.applied.as_ref().map(blob),
         int(outcomes)
     ])?;
-    Ok(written)
-}
-
-fn held(tx: &Transaction<'_>, id: i64) -> rusqlite::Result<Option<Held>> {
-    let read = |row: &Row<'_>| {
-        Ok(Held {
-            store_id: StoreId::from_bytes(bytes(row, "store_id")?),
-            pass: uint(row, "pass")?,
-            received: uint(row, "received")?,
-            whole: row.get("whole")?,
-            applied: maybe(row, "applied")?,
-            outcomes: uint(row, "outcomes")?,
-        })
-    };
-    tx.prepare_cached("SELECT * FROM report WHERE node = ?1")?.query_row([id], read).optional()
+    Ok(stored.map_or(Written::Compare, Written::Stored))
 }
 
 /// Bounded in bytes and in number (S-22). What the digest covers is kept as it came, and escaped where it is shown; a node
@@ -215,10 +200,11 @@ pub(super) fn settled(
     summary: &Summary,
 ) -> rusqlite::Result<PartStored> {
     let id = known(tx, node)?;
-    let held = held(tx, id)?.filter(|held| held.store_id == store_id && held.pass == summary.pass);
-    let Some(held) = held else { return Ok(PartStored::Older) };
-    let newly = summary.revision.filter(|revision| Some(*revision) != held.applied);
+    let held = held(tx, id)?;
+    let standing = held.as_ref().map(|held| &held.standing);
+    let settled = reporting::settled(standing, store_id, summary.pass, summary.revision);
+    let Some((standing, stored)) = settled else { return Ok(PartStored::Older) };
     tx.prepare_cached("UPDATE report SET whole = 1, applied = ?2 WHERE node = ?1")?
-        .execute(params![id, newly.or(held.applied).as_ref().map(blob)])?;
-    Ok(PartStored::Whole { newly })
+        .execute(params![id, standing.applied.as_ref().map(blob)])?;
+    Ok(stored)
 }

@@ -7,9 +7,7 @@ use rusqlite::Connection;
 use tenure_actors::database::rusqlite;
 
 use super::rows::uint;
-
-/// Fleet folders and plans of a day, many times over.
-pub(super) const MOST: u64 = 1 << 30;
+use crate::store::upload::MOST_UNNAMED as MOST;
 
 /// What is there at most. The store's one writer asks and tells.
 #[derive(Debug)]

@@ -101,11 +101,20 @@ CREATE TABLE event (
     key TEXT,
     text TEXT NOT NULL,
     observed_at INTEGER NOT NULL,
-    received_at INTEGER NOT NULL
+    received_at INTEGER NOT NULL,
+    -- Of last words alone: the enrolment they are of, which holds no longer.
+    enrolment INTEGER
 ) STRICT;
 CREATE INDEX event_of_node ON event (node, seq);
+CREATE INDEX last_words_of_node ON event (node, enrolment) WHERE enrolment IS NOT NULL;
 -- What a node tells and what we tell about it have ids of their own; what has none is a fact each time.
 CREATE UNIQUE INDEX event_once ON event (node, own, id);
+
+-- The newest moment of an event's writing, by our own clock then; none of before the clock was said to be right.
+CREATE TABLE newest_write (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    at INTEGER NOT NULL
+) STRICT;
 
 CREATE TABLE content (
     id INTEGER PRIMARY KEY,

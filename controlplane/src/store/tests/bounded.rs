@@ -186,4 +186,95 @@ pub(super) async fn the_newest_stamp_is_that_of_the_newest_write(store: &dyn Sto
     store.invite(new("a"), Millis(700)).await.unwrap();
     store.invite(new("b"), Millis(5)).await.unwrap();
     assert_eq!(store.newest_stamp().await.unwrap(), Millis(700));
+    let trusted = || Fact { node: None, kind: CLOCK_TRUSTED, text: "so it was said".to_owned() };
+    store.tell(vec![trusted()], Millis(6)).await.unwrap();
+    assert_eq!(store.newest_stamp().await.unwrap(), Millis(6));
+    store.invite(new("c"), Millis(9)).await.unwrap();
+    assert_eq!(store.newest_stamp().await.unwrap(), Millis(9));
+}
+
+// case: O-53
+pub(super) async fn writes_made_while_the_clock_is_behind_never_hide_the_newest_however_many(
+    store: &dyn Store,
+) {
+    store.invite(new("a"), Millis(1_000_000)).await.unwrap();
+    let events = (0..1_001).map(|number| event(number, "x")).collect();
+    store.node_events(name("a"), events, Millis(5)).await.unwrap();
+    assert_eq!(store.newest_stamp().await.unwrap(), Millis(1_000_000));
+    let fact = || Fact { node: None, kind: "own", text: String::new() };
+    for _ in 0..1_001 {
+        store.tell(vec![fact()], Millis(5)).await.unwrap();
+    }
+    assert_eq!(store.newest_stamp().await.unwrap(), Millis(1_000_000));
+}
+
+// case: O-53
+// rule: S-22
+pub(super) async fn content_that_came_while_the_clock_was_ahead_is_swept_once_it_was_said_to_be_right(
+    store: &dyn Store,
+) {
+    store.keep(vec![b"ahead".to_vec()], Millis(1_000_000)).await.unwrap();
+    assert_eq!(store.sweep(Millis(10)).await.unwrap(), 0);
+    let trusted = Fact { node: None, kind: CLOCK_TRUSTED, text: "so it was said".to_owned() };
+    store.tell(vec![trusted], Millis(6)).await.unwrap();
+    assert_eq!(store.sweep(Millis(6)).await.unwrap(), 0, "from then on it has its time");
+    assert_eq!(store.sweep(Millis(7)).await.unwrap(), 1);
+}
+
+// case: O-57
+pub(super) async fn each_enrolment_keeps_the_key_it_bound(store: &dyn Store) {
+    store.invite(new("a"), Millis(1)).await.unwrap();
+    store.redeem(attempt("a", 1)).await.unwrap();
+    let token = Digest::of(b"second");
+    let minted = NewToken { counter: 2, token, bytes: vec![2], expires: Millis(1000) };
+    assert!(store.reinvite(name("a"), Some(minted), true, Millis(2)).await.unwrap());
+    store.redeem(Attempt { token, ..attempt("a", 2) }).await.unwrap();
+    let bound = |fencing| store.bound_key(name("a"), FencingToken(fencing));
+    assert_eq!(bound(1).await.unwrap(), Some(PublicKey::from_bytes([1; 32])));
+    assert_eq!(bound(2).await.unwrap(), Some(PublicKey::from_bytes([2; 32])));
+    assert_eq!(bound(3).await.unwrap(), None);
+    assert_eq!(store.bound_key(name("b"), FencingToken(1)).await.unwrap(), None);
+}
+
+fn numbered(number: u16) -> EventId {
+    let mut bytes = [0; 16];
+    bytes[..2].copy_from_slice(&number.to_be_bytes());
+    EventId::from_bytes(bytes)
+}
+
+// rule: S-22
+// case: O-57
+pub(super) async fn the_last_words_of_an_enrolment_have_a_bound_and_the_node_that_holds_has_all_its_room(
+    store: &dyn Store,
+) {
+    store.invite(new("a"), Millis(1)).await.unwrap();
+    let event = |number: u16| NodeEvent {
+        id: numbered(number),
+        at: Millis(1),
+        kind: "removed".to_owned(),
+        key: None,
+        text: "x".to_owned(),
+    };
+    let told = |enrolment: u64, why: &str, numbers: std::ops::Range<u16>| {
+        let (mark, events) = (format!("by enrolment {enrolment} ({why}): "), numbers.map(event).collect());
+        store.last_words(name("a"), FencingToken(enrolment), mark, events, Millis(2))
+    };
+    let own: Vec<NodeEvent> = (50_000..60_000).map(event).collect();
+    store.node_events(name("a"), own, Millis(2)).await.unwrap();
+    assert_eq!(told(1, "fenced", 0..600).await.unwrap().unwrap().len(), 600);
+    assert_eq!(
+        told(1, "retired", 600..2_000).await.unwrap().unwrap().len(),
+        400,
+        "whatever it is refused by"
+    );
+    assert_eq!(told(1, "fenced", 1_000..1_001).await.unwrap(), None, "the machine keeps what is not taken");
+    for enrolment in 2..5 {
+        let from = 10_000 * u16::try_from(enrolment).unwrap();
+        assert_eq!(told(enrolment, "fenced", from..from + 2_000).await.unwrap().unwrap().len(), 1_000);
+    }
+    assert_eq!(told(5, "fenced", 5_000..5_001).await.unwrap(), None, "and so of the whole node");
+    let all = store.events(Some(0), Some(name("a")), u32::MAX).await.unwrap();
+    assert_eq!(all.len(), 1 + 10_000 + 4_000, "nothing of the enrolment that holds was pushed out");
+    let taken = store.node_events(name("a"), vec![event(2_500)], Millis(3)).await.unwrap();
+    assert_eq!(taken, [event(2_500).id]);
 }
