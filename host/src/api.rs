@@ -4,12 +4,13 @@
 use std::fs::{File, Permissions};
 use std::io;
 use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
+use tenure_actors::socket::{InTheWay, vacant};
 use tenure_actors::{Address, AskError, Child};
 use tenure_protocol::envelope::Request;
 use tenure_protocol::kind::{self, Door, Message};
@@ -24,8 +25,10 @@ use tokio::task::JoinSet;
 
 use crate::enrol::EnrolError;
 use crate::ground::Ground;
+use crate::ground::own::Inode;
 use crate::link::Link;
 use crate::link::greeting::unreadable_message;
+use crate::outbox::Outbox;
 use crate::reconcile::{Reconcile, unreadable};
 use crate::status;
 use crate::store::Store;
@@ -41,16 +44,17 @@ pub struct Behind {
     pub link: Link,
     /// The loop.
     pub reconcile: Reconcile,
-    /// What an operator should hear about the store, if anything.
-    pub store_note: Option<String>,
+    /// What the last pass had to tell, also where the store could not keep it.
+    pub outbox: Outbox,
 }
 
-/// People and scripts on one machine: enough for all of them, and bounded.
-const MOST_CONNECTIONS: usize = 16;
+/// People and scripts on one machine: enough for all of them, and bounded. As many again may be hearing that there is
+/// no room; whoever comes beyond those is let go unheard.
+pub const MOST_CONNECTIONS: usize = 16;
 /// How many requests of one connection are worked on at once.
 const MOST_REQUESTS: usize = 4;
-/// A connection that says nothing for so long is closed.
-const IDLE: Duration = Duration::from_secs(60 * 60);
+/// A connection that says nothing for so long is closed; while it waits for an answer, that is not counted.
+const IDLE: Duration = Duration::from_secs(10 * 60);
 /// A pass over very many resources takes its time; whoever waits may stop waiting.
 const PASS_WITHIN: Duration = Duration::from_secs(60 * 60);
 const PAGE: u32 = 200;
@@ -67,6 +71,8 @@ enum Msg {}
 /// Listens for as long as it lives.
 struct Listening {
     path: PathBuf,
+    /// What was bound there; none: nothing was.
+    bound: Arc<OnceLock<Inode>>,
     _accepting: JoinSet<()>,
 }
 
@@ -78,9 +84,11 @@ impl Actor for Api {
     async fn pre_start(&self, _: ActorRef<Msg>, behind: Behind) -> Result<Listening, ActorProcessingErr> {
         let path = behind.ground.socket();
         let mut accepting = JoinSet::new();
-        let (first, behind, place) = (bind(&path), Arc::new(behind), path.clone());
-        accepting.spawn(async move { accept(bound(first, &place).await, behind).await });
-        Ok(Listening { path, _accepting: accepting })
+        let ours = Arc::new(OnceLock::new());
+        let first = bind(&path, &ours);
+        let (behind, place, mark) = (Arc::new(behind), path.clone(), Arc::clone(&ours));
+        accepting.spawn(async move { accept(bound(first, &place, &mark).await, behind).await });
+        Ok(Listening { path, bound: ours, _accepting: accepting })
     }
 
     async fn handle(&self, _: ActorRef<Msg>, msg: Msg, _: &mut Listening) -> Result<(), ActorProcessingErr> {
@@ -88,8 +96,11 @@ impl Actor for Api {
     }
 
     async fn post_stop(&self, _: ActorRef<Msg>, this: &mut Listening) -> Result<(), ActorProcessingErr> {
-        // Whoever looks for us then hears that nobody is there, instead of a refused connection.
-        let _ = std::fs::remove_file(&this.path);
+        // Whoever looks for us then hears that nobody is there, instead of a refused connection. What anybody else has
+        // there stays; while we listen, the number of ours is nobody else's.
+        if this.bound.get().is_some_and(|ours| inode(&this.path).is_ok_and(|there| there == *ours)) {
+            let _ = std::fs::remove_file(&this.path);
+        }
         Ok(())
     }
 }
@@ -108,56 +119,86 @@ pub(crate) fn reachable(path: &Path) -> io::Result<(PathBuf, Option<File>)> {
     }
 }
 
-/// A socket that only its owner may open, from its first moment on: it is bound beside and renamed. One that lies there
-/// is of an earlier life, since the store's lock is ours.
-fn bind(path: &Path) -> io::Result<UnixListener> {
+/// Why there is no local socket.
+#[derive(Debug, thiserror::Error)]
+enum BindError {
+    /// What lies there is somebody else's.
+    #[error(transparent)]
+    InTheWay(#[from] InTheWay),
+    /// The system does not let us.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// A socket that only its owner may open, from its first moment on: it is bound beside and renamed over one that an
+/// earlier life left. What anybody else has there stays. `ours`: is told which it is.
+fn bind(path: &Path, ours: &OnceLock<Inode>) -> Result<UnixListener, BindError> {
+    let (own, _open) = reachable(path)?;
+    vacant(path, &own)?;
     let beside = path.with_extension("new");
-    for old in [&beside, path] {
-        match std::fs::remove_file(old) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            Ok(()) | Err(_) => {}
-        }
+    match std::fs::remove_file(&beside) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+        Ok(()) | Err(_) => {}
     }
     let (way, _open) = reachable(&beside)?;
     let listener = UnixListener::bind(way)?;
     std::fs::set_permissions(&beside, Permissions::from_mode(0o600))?;
+    let inode = inode(&beside)?;
     std::fs::rename(&beside, path)?;
+    // It is bound once in a life.
+    let _ = ours.set(inode);
     Ok(listener)
 }
 
+fn inode(path: &Path) -> io::Result<Inode> {
+    path.symlink_metadata().map(|seen| Inode { dev: seen.dev(), ino: seen.ino() })
+}
+
 /// A place that cannot be bound must not end the holding: it is tried until it can be.
-async fn bound(first: io::Result<UnixListener>, path: &Path) -> UnixListener {
+async fn bound(first: Result<UnixListener, BindError>, path: &Path, ours: &OnceLock<Inode>) -> UnixListener {
     let mut tried = first;
     let mut said = false;
     loop {
         match tried {
             Ok(listener) => return listener,
             Err(error) if !said => {
-                tracing::error!(%error, path = %path.display(), "local socket not bound; trying again");
+                tracing::error!(
+                    error = %chain(&error),
+                    path = %path.display(),
+                    means = "the machine is held; `tenure-host` commands cannot reach this host meanwhile",
+                    "do" = "move away what lies there, or stop who listens there; it is tried again by itself",
+                    "local socket not bound"
+                );
                 said = true;
             }
             Err(_) => {}
         }
         tokio::time::sleep(BIND_AGAIN).await;
-        tried = bind(path);
+        tried = bind(path, ours);
     }
 }
 
 const BIND_AGAIN: Duration = Duration::from_secs(5);
 
 async fn accept(listener: UnixListener, behind: Arc<Behind>) {
-    let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let [room, doorstep] = [(); 2].map(|()| Arc::new(Semaphore::new(MOST_CONNECTIONS)));
     // Dropped with this future, it ends every connection.
     let mut connections = JoinSet::new();
     loop {
-        let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
         match listener.accept().await {
             Ok((stream, _)) if is_trusted(&stream) => {
                 let behind = Arc::clone(&behind);
-                connections.spawn(async move {
-                    serve(stream, behind).await;
-                    drop(permit);
-                });
+                if let Ok(permit) = Arc::clone(&room).try_acquire_owned() {
+                    connections.spawn(async move {
+                        serve(stream, behind).await;
+                        drop(permit);
+                    });
+                } else if let Ok(permit) = Arc::clone(&doorstep).try_acquire_owned() {
+                    connections.spawn(async move {
+                        Connection::new(stream, frame::MOST).turn_away(crowded()).await;
+                        drop(permit);
+                    });
+                }
             }
             Ok(_) => {}
             Err(error) => {
@@ -202,7 +243,7 @@ async fn serve(stream: UnixStream, behind: Arc<Behind>) {
         }
     };
     tokio::select! {
-        _ = exchange.run() => {}
+        _ = exchange.patient().run() => {}
         () = answering => {}
     }
 }
@@ -260,10 +301,24 @@ fn page<T>(mut lines: Vec<T>) -> (Vec<T>, bool) {
 impl Behind {
     async fn status(&self) -> Result<tenure_protocol::rescue::StatusIs, Refusal> {
         let view = self.link.view().await.map_err(no_answer)?;
-        let (note, sandbox) = (self.store_note.clone(), self.ground.is_sandbox());
-        let read = self.store.off(move |store| status::read(store, Some(view), note, sandbox)).await;
-        read.map_err(unreadable)
+        let ground = self.ground.clone();
+        let look = move |store: &Store| status::read(store, &ground, Some(view), store.store_note()?);
+        let read = self.store.off(look).await;
+        let mut status = read.map_err(unreadable)?;
+        if let Some(report) = self.outbox.newest() {
+            status.last = Some(report.summary.clone());
+        }
+        Ok(status)
     }
+}
+
+fn crowded() -> Refusal {
+    Refusal::new(
+        "too_many_connections",
+        format!("{MOST_CONNECTIONS} connections are open on the host's socket"),
+        "each of them may hold memory, so that there is a bound; nothing was done",
+        "end the programs that hold them (`ss -xp` names them), or try again later",
+    )
 }
 
 fn no_answer(error: AskError) -> Refusal {
@@ -271,7 +326,7 @@ fn no_answer(error: AskError) -> Refusal {
         "host_busy",
         format!("the host did not answer: {}", chain(&error)),
         "a part of it is being started anew, or works on something long; what was asked may still be done",
-        "ask again, and look at the journal of tenure-host",
+        "ask again, and look at `journalctl -u tenure-host`",
     )
 }
 

@@ -2,21 +2,24 @@
 //! hand, from a folder of the person who types the command; nothing in it is trusted before its digest was computed.
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use sha2::{Digest as _, Sha256};
 use tenure_actors::database::DatabaseError;
+use tenure_actors::file::{self, FileError, Links};
 use tenure_protocol::content::{PIECE, Piece};
-use tenure_protocol::declaration::{Declaration, DeclarationError};
+use tenure_protocol::declaration::{Declaration, DeclarationError, MOST_BYTES};
 use tenure_protocol::id::Digest;
-use tenure_protocol::refusal::Explain;
+use tenure_protocol::refusal::{Explain, chain};
 use tenure_protocol::resource::Content;
 
 use crate::reconcile::admit::{AdmitRefusal, Admitted, Standing};
 use crate::reconcile::intake::{self, IntakeError};
 use crate::resource::{Contents, ContentsError};
 use crate::store::{ContentError, Store};
+use crate::walk::read::read_all;
 
 /// A bundle whose declaration was read.
 #[derive(Debug, Clone)]
@@ -30,14 +33,9 @@ pub struct Bundle {
 /// Why a bundle is not taken.
 #[derive(Debug, thiserror::Error)]
 pub enum BundleError {
-    /// A file of it cannot be read.
-    #[error("{} cannot be read", path.display())]
-    Unreadable {
-        /// Which file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
+    /// A file of it is missing, is none, or cannot be read.
+    #[error(transparent)]
+    Unreadable(#[from] FileError),
     /// Its declaration is not one.
     #[error("{} is not a declaration", path.display())]
     Declaration {
@@ -65,12 +63,37 @@ impl Bundle {
     pub fn open(folder: impl Into<PathBuf>) -> Result<Self, BundleError> {
         let folder = folder.into();
         let path = folder.join("declaration.json");
-        let bytes =
-            std::fs::read(&path).map_err(|source| BundleError::Unreadable { path: path.clone(), source })?;
+        let bytes = file::read(&path, Links::Refused, MOST_BYTES)?;
         let declaration =
             Declaration::parse(&bytes).map_err(|source| BundleError::Declaration { path, source })?;
         let sha256 = Digest::of_declaration(&bytes);
         Ok(Self { folder, declaration: Arc::new(declaration), sha256, bytes: bytes.into() })
+    }
+
+    /// Refuses a bundle that lacks a content, or has another one under its name. [`Bundle::keep`] finds that out by
+    /// itself, while it copies.
+    pub fn check(&self) -> Result<(), BundleError> {
+        self.declaration.contents().iter().try_for_each(|content| {
+            let path = || self.blob(content.sha256);
+            let (mut hasher, mut left) = (Sha256::new(), content.size);
+            let read = read_all(&mut self.content(content)?, &mut |bytes| {
+                hasher.update(bytes);
+                // What is added meanwhile is not read to its end.
+                left = left.checked_sub(length(bytes)).ok_or(ErrorKind::FileTooLarge)?;
+                Ok(())
+            });
+            match read {
+                Err(error) if error.kind() == ErrorKind::FileTooLarge => {
+                    return Err(BundleError::Content { path: path() });
+                }
+                Err(source) => return Err(FileError::Io { path: path(), source }.into()),
+                Ok(()) => {}
+            }
+            match hasher.finalize().as_slice() == content.sha256.as_bytes() {
+                true => Ok(()),
+                false => Err(BundleError::Content { path: path() }),
+            }
+        })
     }
 
     /// What it declares.
@@ -90,12 +113,12 @@ impl Contents for Bundle {
         sha256: Digest,
         take: &mut dyn FnMut(&[u8]) -> std::io::Result<()>,
     ) -> Result<(), ContentsError> {
-        let path = self.blob(sha256);
-        let unreadable = |error: std::io::Error| match error.kind() {
-            std::io::ErrorKind::NotFound => ContentsError::Missing(sha256),
-            _ => ContentsError::Unreadable { sha256, why: error.to_string() },
-        };
-        let mut file = File::open(&path).map_err(unreadable)?;
+        let unreadable = |error: std::io::Error| ContentsError::Unreadable { sha256, why: error.to_string() };
+        let opened = file::open(&self.blob(sha256), Links::Refused).map_err(|error| match error {
+            FileError::Absent { .. } => ContentsError::Missing(sha256),
+            other => ContentsError::Unreadable { sha256, why: chain(&other) },
+        })?;
+        let mut file = opened.into_file();
         let mut piece = vec![0; usize::try_from(PIECE).unwrap_or(usize::MAX)];
         loop {
             match file.read(&mut piece).map_err(unreadable)? {
@@ -132,20 +155,32 @@ impl Bundle {
         Ok(admitted)
     }
 
-    fn whole(&self, content: &Content) -> Result<Piece, BundleError> {
+    /// The file of this content, which has its size.
+    fn content(&self, content: &Content) -> Result<File, BundleError> {
         let path = self.blob(content.sha256);
-        let bytes =
-            std::fs::read(&path).map_err(|source| BundleError::Unreadable { path: path.clone(), source })?;
+        let opened = file::open(&path, Links::Refused)?;
+        if opened.size() == content.size {
+            Ok(opened.into_file())
+        } else {
+            Err(BundleError::Content { path })
+        }
+    }
+
+    fn whole(&self, content: &Content) -> Result<Piece, BundleError> {
+        let path = || self.blob(content.sha256);
+        let mut bytes = Vec::new();
+        let read = self.content(content)?.take(content.size.saturating_add(1)).read_to_end(&mut bytes);
+        read.map_err(|source| FileError::Io { path: path(), source })?;
         if u64::try_from(bytes.len()) != Ok(content.size) {
-            return Err(BundleError::Content { path });
+            return Err(BundleError::Content { path: path() });
         }
         Ok(Piece { sha256: content.sha256, size: content.size, offset: 0, bytes })
     }
 
     fn copy_large(&self, store: &Store, content: &Content, have: u64) -> Result<(), BundleError> {
         let path = self.blob(content.sha256);
-        let unreadable = |source| BundleError::Unreadable { path: path.clone(), source };
-        let mut file = File::open(&path).map_err(unreadable)?;
+        let unreadable = |source| FileError::Io { path: path.clone(), source };
+        let mut file = self.content(content)?;
         file.seek(SeekFrom::Start(have)).map_err(unreadable)?;
         let mut offset = have;
         while offset < content.size {
@@ -160,6 +195,10 @@ impl Bundle {
         }
         Ok(())
     }
+}
+
+fn length(bytes: &[u8]) -> u64 {
+    bytes.len().try_into().unwrap_or(u64::MAX)
 }
 
 /// So many small contents share one transaction.
@@ -181,7 +220,7 @@ fn kept(error: DatabaseError) -> BundleError {
 impl Explain for BundleError {
     fn code(&self) -> &'static str {
         match self {
-            Self::Unreadable { .. } => "bundle_unreadable",
+            Self::Unreadable(_) => "bundle_unreadable",
             Self::Declaration { .. } => "bundle_declaration",
             Self::Content { .. } => "bundle_content",
             Self::Refused(refusal) => refusal.code(),
@@ -196,7 +235,7 @@ impl Explain for BundleError {
             Self::Store(ContentError::Store(_)) => {
                 "nothing of it is applied; the declaration held stays".to_owned()
             }
-            Self::Unreadable { .. } | Self::Declaration { .. } | Self::Content { .. } | Self::Store(_) => {
+            Self::Unreadable(_) | Self::Declaration { .. } | Self::Content { .. } | Self::Store(_) => {
                 "the bundle is not whole, so nothing of it is applied".to_owned()
             }
         }
@@ -206,7 +245,7 @@ impl Explain for BundleError {
         match self {
             Self::Refused(refusal) => refusal.remedy(),
             Self::Store(ContentError::Store(_)) => "make room for the store, then apply it again".to_owned(),
-            Self::Unreadable { .. } | Self::Declaration { .. } | Self::Content { .. } | Self::Store(_) => {
+            Self::Unreadable(_) | Self::Declaration { .. } | Self::Content { .. } | Self::Store(_) => {
                 "render it again with `tenure render DIR --node N --out B`".to_owned()
             }
         }

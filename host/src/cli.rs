@@ -7,11 +7,18 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use serde::Serialize;
-use tenure_protocol::refusal::Refusal;
+use tenure_actors::clock;
+use tenure_protocol::refusal::{Explain as _, Refusal};
+use tenure_protocol::token;
 
+use crate::daemon::StartRefused;
 use crate::ground::Ground;
+use crate::identity::keep;
+use crate::reconcile::unreadable;
+use crate::store::{Opened, Store};
 
 mod ask;
+mod completions;
 mod enrol;
 mod look;
 mod plan;
@@ -21,7 +28,7 @@ mod snapshot;
 
 /// Holds this machine in its declared state.
 #[derive(Debug, Parser)]
-#[command(name = "tenure-host", version, max_term_width = 100)]
+#[command(name = "tenure-host", version, max_term_width = 100, after_help = AFTER)]
 struct Cli {
     /// The directory that everything of the host hangs under.
     #[arg(long, global = true, value_name = "DIR", default_value = "/")]
@@ -36,15 +43,20 @@ struct Cli {
     command: Command,
 }
 
+const AFTER: &str = "\
+Exit status: 0 done, 1 our fault, 2 usage, 3 refused, 4 failed, 5 outstanding. None of these commands needs a
+control plane; where the daemon runs they ask it, else they read its store, which needs root.";
+
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// The daemon, in the foreground.
+    /// Run the daemon in the foreground.
     Run {
         /// End when the process that started this one ends.
         #[arg(long, hide = true)]
         die_with_parent: bool,
     },
     /// Join a control plane: hand over the token of an invitation.
+    #[command(override_usage = "tenure-host enrol [OPTIONS] --token-file <FILE>")]
     Enrol {
         /// A file that holds the token and that nobody else can read, or `-` for standard input.
         #[arg(long, value_name = "FILE", required_unless_present_any = ["token", "argument"])]
@@ -56,11 +68,13 @@ enum Command {
         #[arg(hide = true, value_name = "TOKEN")]
         argument: Option<String>,
     },
-    /// What is true here.
+    /// Show what this machine is to its control plane, how the link is, and what the last pass did.
     Status,
-    /// What the host has records of.
+    /// List what is ours on this machine, and how it became ours.
     Owned,
-    /// What a pass would do: what is stored, or a bundle.
+    /// List what was found here and is kept as it is.
+    Held,
+    /// Show what a pass would do with what is stored, or with a bundle; changes nothing.
     Plan {
         /// A folder with a rendered declaration.
         bundle: Option<PathBuf>,
@@ -69,6 +83,12 @@ enum Command {
     Apply {
         /// A folder with a rendered declaration.
         bundle: Option<PathBuf>,
+    },
+    /// Print a script that completes what is typed, for a shell to read at its start.
+    #[command(after_help = completions::SOURCED)]
+    Completions {
+        /// For which shell.
+        shell: completions::Shell,
     },
 }
 
@@ -87,6 +107,12 @@ enum Done {
 
 /// The program. Reads the arguments of the process.
 pub fn main() -> ExitCode {
+    tenure_actors::privacy::keep();
+    // Before the arguments are read: what is wrong with them would be said with the words themselves.
+    if std::env::args_os().any(|word| token::is_in(&word.to_string_lossy())) {
+        refuse(&enrol::as_an_argument(), std::env::args_os().any(|word| word == "--json"));
+        return ExitCode::from(3);
+    }
     let cli = Cli::parse();
     let ground = Ground::new(cli.root, cli.sandbox);
     if !matches!(cli.command, Command::Run { .. }) {
@@ -101,8 +127,10 @@ pub fn main() -> ExitCode {
         Command::Enrol { token_file, .. } => enrol::enrol(ground, token_file, json),
         Command::Status => look::status(&ground, json),
         Command::Owned => look::owned(&ground, json),
+        Command::Held => look::held(&ground, json),
         Command::Plan { bundle } => plan::plan(&ground, bundle, json),
         Command::Apply { bundle } => plan::apply(&ground, bundle, json),
+        Command::Completions { shell } => Ok(completions::print(shell)),
     };
     match done {
         Ok(Done::Well) => ExitCode::SUCCESS,
@@ -124,9 +152,13 @@ pub(crate) fn refuse(refusal: &Refusal, json: bool) {
     if json && let Ok(text) = serde_json::to_string(&Refused { refusal }) {
         say(std::io::stdout(), &text);
     }
-    let Refusal { code, happened, means, remedy } = refusal;
-    let text = format!("tenure-host: {happened} ({code})\n  that means: {means}\n  what to do: {remedy}");
-    say(std::io::stderr(), &text);
+    say(std::io::stderr(), &in_words(refusal));
+}
+
+/// Whoever wrote what is quoted in it, nothing of it moves the cursor (S-20).
+fn in_words(refusal: &Refusal) -> String {
+    let Refusal { code, happened, means, remedy } = refusal.clone().from_outside();
+    format!("tenure-host: {happened} ({code})\n  that means: {means}\n  what to do: {remedy}")
 }
 
 /// Prints an answer: as JSON, or as `text` says it.
@@ -142,16 +174,37 @@ fn say(mut to: impl std::io::Write, text: &str) {
     let _ = writeln!(to, "{text}");
 }
 
+/// The store for a command that does what the daemon would do: made where there is none, and with the identity that a
+/// lost one left beside the key. What was lost is said.
+fn opened(ground: &Ground) -> Result<Store, Refusal> {
+    ground
+        .create()
+        .map_err(|source| StartRefused::Ground { root: ground.root().to_owned(), source }.refusal())?;
+    let Opened { store, note } =
+        Store::open(ground, true, clock::system().now()).map_err(|error| error.refusal())?;
+    if let Some(note) = note {
+        say(std::io::stderr(), &format!("tenure-host: {note}"));
+    }
+    if let Err(error) = keep::recover(&store, ground) {
+        store.close();
+        return Err(unreadable(error));
+    }
+    Ok(store)
+}
+
 /// A runtime for one command.
 fn runtime() -> Result<tokio::runtime::Runtime, Refusal> {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(|error| {
-        Refusal::new(
-            "no_runtime",
-            format!("the program could not start its threads: {error}"),
-            "nothing was done",
-            "look at the limits of this user (`ulimit -a`), then run it again",
-        )
-    })
+    let built = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    built.map_err(|error| no_threads(&error))
+}
+
+fn no_threads(error: &std::io::Error) -> Refusal {
+    Refusal::new(
+        "no_runtime",
+        format!("the program could not start its threads: {error}"),
+        "nothing was done",
+        "look at the limits of this user (`ulimit -a`), then run it again",
+    )
 }
 
 #[cfg(test)]

@@ -1,12 +1,14 @@
 //! `host.toml`: the few things a machine's owner may set. Absent is ordinary and means the defaults; a file that is
 //! there and cannot be read as ours is refused with file, line and what is wrong, never passed over.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
-use tenure_protocol::refusal::Explain;
+use tenure_actors::file::{self, FileError, Links};
+use tenure_protocol::refusal::{Explain, chain};
+use tenure_protocol::text::{shown, spot};
 
 /// What may be set.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -39,13 +41,10 @@ fn interval<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::E
     }
 }
 
-/// The configuration is there and cannot be used.
+/// The configuration is there and cannot be used: where in it, and why.
 #[derive(Debug, thiserror::Error)]
-#[error("the configuration {} cannot be used: {why}", path.display())]
-pub struct ConfigError {
-    path: PathBuf,
-    why: String,
-}
+#[error("the configuration cannot be used: {0}")]
+pub struct ConfigError(String);
 
 impl Explain for ConfigError {
     fn code(&self) -> &'static str {
@@ -57,26 +56,42 @@ impl Explain for ConfigError {
     }
 
     fn remedy(&self) -> String {
-        "put the line right, or remove the file to have the defaults (`timer = \"10m\"`)".to_owned()
+        "put right what is named, so that only root may write the file, or remove it to have the defaults (`timer = \"10m\"`)"
+            .to_owned()
     }
 }
 
 impl Config {
     /// The configuration at `path`; the defaults when there is no file.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        let unusable = |why: String| ConfigError { path: path.to_owned(), why };
-        match std::fs::read_to_string(path) {
-            Ok(text) => Self::parse(&text).map_err(unusable),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
-            Err(error) => Err(unusable(error.to_string())),
+        let file = shown(&path.display().to_string(), 300);
+        let mut opened = match file::open(path, Links::Followed) {
+            Ok(opened) => opened,
+            Err(FileError::Absent { .. }) => return Ok(Self::default()),
+            Err(error) => return Err(ConfigError(chain(&error))),
+        };
+        if opened.is_writable_by_all() {
+            let mode = opened.mode();
+            return Err(ConfigError(format!("{file} can be written by everybody (mode {mode:04o})")));
         }
+        let bytes = opened.read(MOST_BYTES).map_err(|error| ConfigError(chain(&error)))?;
+        let text = std::str::from_utf8(&bytes);
+        let text = text.map_err(|_| ConfigError(format!("{file}: it is not UTF-8 text")))?;
+        Self::parse(text).map_err(|why| ConfigError(format!("{file}{why}")))
     }
 
-    /// The configuration that `text` is, or what is wrong with it and where.
+    /// The configuration that `text` is; or `:LINE:COLUMN: ` with what is wrong there, and the line itself.
     pub fn parse(text: &str) -> Result<Self, String> {
-        toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())
+        toml::from_str(text).map_err(|error| {
+            let spot = spot(text, error.span().map_or(text.len(), |span| span.start));
+            let (line, column, message) = (spot.line, spot.column, shown(error.message(), 300));
+            format!(":{line}:{column}: {message} — | {}", shown(spot.text, 160))
+        })
     }
 }
+
+/// What is longer is no configuration of ours.
+const MOST_BYTES: u64 = 256 * 1024;
 
 #[cfg(test)]
 mod tests {
@@ -89,14 +104,32 @@ mod tests {
         assert_eq!(Config::read(&path).unwrap().timer, Duration::from_secs(600));
         std::fs::write(&path, "log = \"info\"\ntimers = \"5m\"\n").unwrap();
         let error = Config::read(&path).unwrap_err().to_string();
-        assert!(error.contains("line 2") && error.contains("timers"), "{error}");
+        assert!(error.contains("host.toml:2:1: unknown field `timers`"), "{error}");
+        assert!(error.ends_with(" — | timers = \"5m\""), "{error}");
+    }
+
+    #[test]
+    fn a_file_that_anybody_may_write_or_that_is_none_is_refused_and_not_waited_for() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("host.toml");
+        std::fs::write(&path, "").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o646)).unwrap();
+        let refused = || Config::read(&path).unwrap_err().to_string();
+        assert!(refused().ends_with("host.toml can be written by everybody (mode 0646)"), "{}", refused());
+        std::fs::write(&path, b"log = \"\xff\"").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(refused().ends_with("host.toml: it is not UTF-8 text"), "{}", refused());
+        std::fs::remove_file(&path).unwrap();
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert!(refused().ends_with("is a pipe, not a file"), "{}", refused());
     }
 
     #[test]
     fn an_interval_that_would_hammer_or_never_look_is_refused() {
         for wrong in ["0s", "999ms", "25h", "often", ""] {
             let error = Config::parse(&format!("timer = \"{wrong}\"")).unwrap_err();
-            assert!(error.contains("line 1"), "{error}");
+            assert!(error.starts_with(":1:9: "), "{error}");
         }
         assert_eq!(Config::parse("timer = \"1s\"").unwrap().timer, Duration::from_secs(1));
         assert_eq!(Config::parse("timer = \"1h 30m\"").unwrap().timer, Duration::from_secs(5_400));

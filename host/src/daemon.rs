@@ -2,6 +2,7 @@
 //! store is open and the tree is up, never after link or pass. The binary's `run` calls it, and tests run it whole, in
 //! process.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,7 @@ use tenure_actors::watchdog::{self, Progress};
 use tenure_actors::{signal, systemd};
 use tenure_protocol::refusal::{Explain, chain};
 use tenure_protocol::version::SOFTWARE;
+use tokio::sync::Notify;
 
 use crate::api::{self, Behind};
 use crate::config::{Config, ConfigError};
@@ -20,7 +22,7 @@ use crate::heartbeat::Heartbeat;
 use crate::identity::keep;
 use crate::link::counter::Counter;
 use crate::link::dial::{Resolve, system_resolver};
-use crate::link::{Around, Link};
+use crate::link::{Around, Asked, Link};
 use crate::manifest;
 use crate::outbox::Outbox;
 use crate::reconcile::{Reconcile, Setting};
@@ -51,6 +53,7 @@ impl Options {
 pub struct Daemon {
     root: Supervisor,
     store: Store,
+    anew: Arc<Notify>,
     /// The link, for whoever is in the same process.
     pub link: Link,
     /// The loop, likewise.
@@ -61,7 +64,7 @@ pub struct Daemon {
 #[derive(Debug, thiserror::Error)]
 pub enum StartRefused {
     /// The directories could not be made.
-    #[error("the directories below {} cannot be made", root.display())]
+    #[error("the directories below {} cannot be made or used", root.display())]
     Ground {
         /// Where.
         root: std::path::PathBuf,
@@ -84,16 +87,21 @@ pub enum StartRefused {
 
 /// Starts the tree: what holds the machine first, what speaks last.
 pub async fn start(options: Options) -> Result<Daemon, StartRefused> {
+    start_counting(options, Counter::default()).await
+}
+
+/// As [`start`], where sessions were counted already by an earlier life of the tree.
+async fn start_counting(options: Options, counter: Counter) -> Result<Daemon, StartRefused> {
     let Options { ground, clock, resolve, reconcile_every } = options;
     let (place, now) = (ground.clone(), clock.now());
     let prepared = tokio::task::spawn_blocking(move || prepare(&place, now)).await;
     let (config, opened) = prepared.map_err(|ended| StartRefused::BrokeOff(ended.to_string()))??;
-    let (store, store_note) = (opened.store, opened.note);
-    if let Some(note) = &store_note {
+    let store = opened.store;
+    if let Some(note) = &opened.note {
         tracing::error!(note, "store lost");
     }
     let (reconcile, link, heartbeat) = (Reconcile::new(), Link::new(), Heartbeat::new());
-    let (outbox, progress) = (Outbox::default(), Progress::new());
+    let (outbox, progress, anew) = (Outbox::default(), Progress::new(), Arc::new(Notify::new()));
     let setting = Setting {
         ground: ground.clone(),
         store: store.clone(),
@@ -101,6 +109,7 @@ pub async fn start(options: Options) -> Result<Daemon, StartRefused> {
         outbox: outbox.clone(),
         every: reconcile_every.unwrap_or(config.timer),
         progress: progress.clone(),
+        anew: Arc::clone(&anew),
     };
     let around = Around {
         ground: ground.clone(),
@@ -108,14 +117,15 @@ pub async fn start(options: Options) -> Result<Daemon, StartRefused> {
         clock: clock.clone(),
         reconcile: reconcile.clone(),
         heartbeat: heartbeat.clone(),
-        outbox,
+        outbox: outbox.clone(),
         resolve,
         writing: Arc::default(),
-        counter: Counter::default(),
+        counter,
+        asked: Asked::default(),
     };
     let state = ground.state();
     let behind =
-        Behind { ground, store: store.clone(), link: link.clone(), reconcile: reconcile.clone(), store_note };
+        Behind { ground, store: store.clone(), link: link.clone(), reconcile: reconcile.clone(), outbox };
     let children =
         vec![reconcile.child(setting), heartbeat.child(clock, state), link.child(around), api::child(behind)];
     let root = Supervisor::start("tenure-host", Limits::default(), children).await;
@@ -126,7 +136,7 @@ pub async fn start(options: Options) -> Result<Daemon, StartRefused> {
             return Err(error.into());
         }
     };
-    let daemon = Daemon { root, store, link, reconcile };
+    let daemon = Daemon { root, store, anew, link, reconcile };
     if let Err(error) = watchdog::watch(&daemon.root, &progress).await {
         daemon.stop().await;
         return Err(error.into());
@@ -187,35 +197,66 @@ impl Daemon {
         self.root.ended().await
     }
 
+    /// Resolves when the store is to be opened anew: it was damaged, or put back after somebody removed it.
+    pub async fn store_lost(&self) {
+        self.anew.notified().await;
+    }
+
     /// The store, for whoever is in the same process.
     pub const fn store(&self) -> &Store {
         &self.store
     }
 }
 
-/// Runs until asked to stop or past the tree's limits; answers whether it ended as it should.
+/// Runs until asked to stop or past the tree's limits; answers whether it ended as it should. A store that is lost under
+/// it is opened anew with a new tree, as the next start would do it, but with no need of one.
 pub async fn run(options: Options) -> Result<bool, StartRefused> {
-    let ground = options.ground.clone();
-    let daemon = start(options).await?;
-    tracing::info!(version = %SOFTWARE, root = %ground.root().display(), sandbox = ground.is_sandbox(), "host up");
-    systemd::ready("holding this machine");
-    let well = tokio::select! {
-        signal = signal::shutdown_asked() => {
-            tracing::info!(%signal, "host stopping");
-            true
-        }
-        ended = daemon.ended() => {
-            match ended {
-                Ended::Stopped => tracing::info!("host stopped"),
-                Ended::GaveUp { child, why } => tracing::error!(%child, why, "host gave up"),
+    let mut opened: Option<Instant> = None;
+    let counter = Counter::default();
+    // One for all lives of the tree: a signal between two of them is heard too.
+    let mut asked = pin!(signal::shutdown_asked());
+    loop {
+        let daemon = start_counting(options.clone(), counter.clone()).await?;
+        let ground = &options.ground;
+        tracing::info!(version = %SOFTWARE, root = %ground.root().display(), sandbox = ground.is_sandbox(), "host up");
+        systemd::ready("holding this machine");
+        let before = opened.replace(Instant::now());
+        let well = tokio::select! {
+            signal = &mut asked => {
+                tracing::info!(%signal, "host stopping");
+                Some(true)
             }
-            false
+            ended = daemon.ended() => {
+                match ended {
+                    Ended::Stopped => tracing::info!("host stopped"),
+                    Ended::GaveUp { child, why } => tracing::error!(%child, why, "host gave up"),
+                }
+                Some(false)
+            }
+            () = daemon.store_lost() => {
+                let again = before.is_some_and(|before| before.elapsed() < LOSSES_APART);
+                if again {
+                    tracing::error!("the store was lost again within a minute; the host ends");
+                } else {
+                    tracing::warn!("the store is opened anew");
+                }
+                again.then_some(false)
+            }
+        };
+        match well {
+            Some(well) => {
+                systemd::stopping();
+                daemon.stop().await;
+                return Ok(well);
+            }
+            None => daemon.stop().await,
         }
-    };
-    systemd::stopping();
-    daemon.stop().await;
-    Ok(well)
+    }
 }
+
+/// A disk that damages store after store is no place to go on at once: then the process ends, and whoever keeps it
+/// running waits before the next start.
+const LOSSES_APART: Duration = Duration::from_secs(60);
 
 impl Explain for StartRefused {
     fn code(&self) -> &'static str {
@@ -244,7 +285,8 @@ impl Explain for StartRefused {
         match self {
             Self::Ground { root, .. } => {
                 format!(
-                    "run it as root, or give a root of your own: `tenure-host run --sandbox --root DIR` (was {})",
+                    "run it as root or as the user the directories belong to, or give a root of your own: \
+                     `tenure-host run --sandbox --root DIR` (was {})",
                     root.display()
                 )
             }

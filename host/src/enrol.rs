@@ -24,6 +24,7 @@ use crate::link::greeting::{self, GreetingError};
 use crate::link::{Around, no_earlier};
 use crate::machine;
 use crate::manifest;
+use crate::steps;
 use crate::store::Store;
 use recognise::{Stranger, recognise};
 
@@ -162,8 +163,9 @@ async fn redeem(place: &Place, token: &Presented, ready: &Ready) -> Result<Enrol
         inventory: machine::inventory(sandbox),
     });
     let join = looked.await.map_err(|_| DatabaseError::Closed)?;
-    greeting::ask(&mut connection, 2, &join).await.map_err(|error| match error {
-        GreetingError::Refused(_) => EnrolError::Greeting(error),
+    let answered = steps::TOKEN_REDEEMED.awaited(greeting::ask(&mut connection, 2, &join)).await;
+    answered.map_err(|error| match error {
+        GreetingError::Refused(_) | GreetingError::NotNow { .. } => EnrolError::Greeting(error),
         GreetingError::Wire(_) | GreetingError::Nonsense | GreetingError::Unreadable(_) => {
             EnrolError::Unanswered(error)
         }
@@ -253,7 +255,7 @@ impl Explain for EnrolError {
             Self::Greeting(error) => error.remedy(),
             Self::Unanswered(_) => "give the same token again".to_owned(),
             Self::OtherAnswer(_) => {
-                "look at the control plane's log; have a new token made with `tenure reinvite NODE`"
+                "look at the control plane's log (`journalctl -u tenure-control` there); have a new token made with `tenure reinvite NODE`"
                     .to_owned()
             }
             Self::Store(_) => {
@@ -275,3 +277,6 @@ impl Explain for EnrolError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@
 
 use std::fs::{DirBuilder, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 pub mod own;
@@ -80,7 +80,8 @@ impl Ground {
     }
 
     /// Makes the directories that are missing: configuration (0755), state (0700) and socket (0700); and closes a state
-    /// directory that others could look into. Called twice it changes nothing.
+    /// directory that others could look into. A state or socket directory that is not ours is refused: whoever it belongs
+    /// to could exchange everything in it. Called twice it changes nothing.
     pub fn create(&self) -> io::Result<()> {
         let mut open = DirBuilder::new();
         open.recursive(true).mode(0o755);
@@ -91,7 +92,12 @@ impl Ground {
         closed.recursive(true).mode(0o700);
         for place in [self.state(), self.run()] {
             closed.create(&place)?;
-            if place.metadata()?.permissions().mode() & 0o077 != 0 {
+            let seen = place.metadata()?;
+            if seen.uid() != nix::unistd::geteuid().as_raw() {
+                let whose = format!("{} belongs to user {}", place.display(), seen.uid());
+                return Err(io::Error::new(io::ErrorKind::PermissionDenied, whose));
+            }
+            if seen.permissions().mode() & 0o077 != 0 {
                 std::fs::set_permissions(&place, Permissions::from_mode(0o700))?;
             }
         }

@@ -17,5 +17,6 @@ pub mod program;
 pub mod reconcile;
 pub mod resource;
 pub mod status;
+pub mod steps;
 pub mod store;
 pub mod walk;

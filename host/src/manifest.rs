@@ -10,6 +10,7 @@ use tenure_protocol::manifest::{MOST_BYTES, NodeManifest, Unreadable};
 use tenure_protocol::version::SOFTWARE;
 
 use crate::identity::StoredIdentity;
+use crate::steps;
 
 /// What looking for a manifest found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,11 +107,11 @@ pub fn write(path: &Path, identity: &StoredIdentity) -> Result<bool, CannotWrite
             Ok(()) | Err(_) => {}
         }
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
-        file.write_all(&bytes)?;
+        steps::MANIFEST_WRITTEN.take(|| file.write_all(&bytes))?;
         // Set, not left to the umask: anyone on the machine may read it (I-01).
         file.set_permissions(std::fs::Permissions::from_mode(0o644))?;
         file.sync_all()?;
-        std::fs::rename(&beside, path)?;
+        steps::MANIFEST_PLACED.take(|| std::fs::rename(&beside, path))?;
         File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all()?;
         match look(path) {
             Finding::Found(found) if *found == wanted => Ok(true),

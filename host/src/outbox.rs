@@ -39,6 +39,11 @@ impl Outbox {
         self.newest.send_replace(Some(Arc::new(report)));
     }
 
+    /// What is newest, if there was anything yet.
+    pub fn newest(&self) -> Option<Arc<Report>> {
+        self.newest.borrow().clone()
+    }
+
     /// For a session: what is newest, and when that changes.
     pub fn watch(&self) -> watch::Receiver<Option<Arc<Report>>> {
         self.newest.subscribe()

@@ -58,7 +58,7 @@ pub enum ProgramError {
         source: std::io::Error,
     },
     /// It took too long and was ended.
-    #[error("`{program}` was still running after {within:?} and was ended")]
+    #[error("`{program}` was still running after {} s and was ended", within.as_secs())]
     TooLong {
         /// Which.
         program: String,

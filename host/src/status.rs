@@ -5,18 +5,20 @@ use tenure_protocol::machine::MachineState;
 use tenure_protocol::rescue::{Identity, LinkStatus, StatusIs};
 use tenure_protocol::version::SOFTWARE;
 
-use crate::identity::StoredIdentity;
+use crate::ground::Ground;
+use crate::identity::{StoredIdentity, keep};
 use crate::link::LinkView;
 use crate::store::Store;
 
 /// The status, with what the link says where there is one that can be asked.
 pub fn read(
     store: &Store,
+    ground: &Ground,
     view: Option<LinkView>,
     store_note: Option<String>,
-    sandbox: bool,
 ) -> Result<StatusIs, DatabaseError> {
     let identity: Option<StoredIdentity> = store.identity()?;
+    let credential = keep::trouble(ground, identity.as_ref());
     let machine = if identity.is_some() { MachineState::Disconnected } else { MachineState::Hosted };
     let view = view.unwrap_or(LinkView { link: LinkStatus::None, machine });
     Ok(StatusIs {
@@ -30,7 +32,8 @@ pub fn read(
         owned: store.owned_count()?,
         spooled: store.spooled_count()?,
         store_note,
-        sandbox,
+        credential,
+        sandbox: ground.is_sandbox(),
     })
 }
 

@@ -2,33 +2,52 @@
 //! told. It answers only after a change is on the disk. It never decides, and it never begins anew unsaid: a damaged
 //! store is kept aside and named (H-11). Every call blocks its thread; an actor goes through [`Store::off`].
 
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tenure_actors::crash::Step;
 use tenure_actors::database::rusqlite::{self, OptionalExtension, params};
 use tenure_actors::database::{Database, DatabaseError};
 use tenure_protocol::id::{Digest, Millis, Revision, SessionCounter, StoreId};
 use tenure_protocol::wire::codec::{decode, encode};
 
+use crate::steps;
+
+mod aside;
+mod back;
 mod content;
+mod numbers;
 mod open;
 mod outcome;
 mod record;
+mod reserve;
 mod schema;
 mod spool;
+mod transaction;
+mod trouble;
 
+pub use back::{LEAST_ROOM, PutBackError};
 pub use content::{ContentError, Reader};
+pub(crate) use numbers::in_a_row;
 pub use open::{OpenStoreError, Opened};
 pub use outcome::Remembered;
 pub use record::{Intent, Record, State, Wanted};
+pub use trouble::{Cure, StoreTrouble};
 
 /// The store. Clones are cheap and share it.
 #[derive(Debug, Clone)]
 pub struct Store {
     database: Database,
+    path: PathBuf,
     id: StoreId,
     passing: Arc<Mutex<()>>,
+    /// Which opening of the store this is.
+    opening: u64,
+    /// The place of the last pass of this process.
+    passes: Arc<AtomicU64>,
 }
 
 /// The declaration the host holds.
@@ -46,6 +65,15 @@ impl Store {
     /// Held by the pass that runs, so that two never overlap.
     pub(crate) fn passing(&self) -> Arc<Mutex<()>> {
         Arc::clone(&self.passing)
+    }
+
+    /// The number of the pass that begins, where the last that was kept has `kept`. While the store takes no writes this
+    /// process counts on by itself: two passes of one number would be one to the control plane (O-05). It is above that
+    /// of every pass of an earlier process. Passes do not overlap.
+    pub(crate) fn next_pass(&self, kept: u64) -> u64 {
+        let (next, place) = numbers::next_pass(self.opening, kept, self.passes.load(Ordering::Relaxed));
+        self.passes.store(place, Ordering::Relaxed);
+        next
     }
 
     /// Which life of the store this is.
@@ -71,6 +99,8 @@ impl Store {
     /// Writes everything back, ends the writer and gives the lock free.
     pub fn close(self) {
         self.database.close();
+        // What SQLite needed beside it is free again.
+        reserve::keep(&self.path);
     }
 
     /// The identity of this machine, if it has one.
@@ -80,7 +110,8 @@ impl Store {
 
     /// Keeps the identity; it replaces the one before.
     pub fn set_identity<T: Serialize>(&self, identity: &T) -> Result<(), DatabaseError> {
-        self.set_fact(IDENTITY, encode(identity))
+        let bytes = encode(identity);
+        self.write(steps::IDENTITY, move |t| set_fact(t, IDENTITY, &bytes))
     }
 
     /// Gives the identity up. What the host owns and holds stays.
@@ -93,7 +124,7 @@ impl Store {
     /// The number of the session that is about to open. It is on the disk before it is returned, so that no number is
     /// ever used twice (X-8).
     pub fn next_session_counter(&self) -> Result<SessionCounter, DatabaseError> {
-        self.database.write_blocking(|t| {
+        self.write(steps::SESSION_NUMBERED, |t| {
             let next = fact::<SessionCounter>(t, SESSIONS)?.unwrap_or_default().next();
             set_fact(t, SESSIONS, &encode(&next))?;
             Ok(next)
@@ -107,7 +138,7 @@ impl Store {
 
     /// Keeps that time, unless a later one is kept.
     pub fn set_control_time(&self, told: Millis) -> Result<(), DatabaseError> {
-        self.database.write_blocking(move |t| {
+        self.write(steps::TIME_TOLD, move |t| {
             let later = fact::<Millis>(t, CONTROL_TIME)?.is_none_or(|kept| kept < told);
             if later { set_fact(t, CONTROL_TIME, &encode(&told)) } else { Ok(()) }
         })
@@ -121,7 +152,9 @@ impl Store {
 
     /// Keeps a note; it replaces the one of that name.
     pub fn set_note(&self, name: &str, bytes: &[u8]) -> Result<(), DatabaseError> {
-        self.set_fact(&format!("note:{name}"), bytes.to_vec())
+        let name = format!("note:{name}");
+        let bytes = bytes.to_vec();
+        self.database.write_blocking(move |t| set_fact(t, &name, &bytes))
     }
 
     /// Drops a note, if it is there.
@@ -148,9 +181,10 @@ impl Store {
         })
     }
 
-    /// Keeps a declaration; it replaces the one before. Called once it was admitted and all it needs is here.
+    /// Keeps a declaration; it replaces the one before, whose content may lie here from then on until it is dropped.
+    /// Called once it was admitted and all it needs is here.
     pub fn put_declaration(&self, declaration: StoredDeclaration) -> Result<(), DatabaseError> {
-        self.database.write_blocking(move |t| {
+        self.write(steps::DECLARATION_KEPT, move |t| {
             let sql = "INSERT INTO declaration (only_one, revision, sha256, bytes) VALUES (1, ?1, ?2, ?3)
                 ON CONFLICT DO UPDATE SET revision = excluded.revision, sha256 = excluded.sha256, bytes = excluded.bytes";
             t.prepare_cached(sql)?
@@ -158,18 +192,27 @@ impl Store {
                     encode(&declaration.revision),
                     declaration.sha256.as_bytes(),
                     &*declaration.bytes
-                ])
-                .map(drop)
+                ])?;
+            set_fact(t, UNTIDY, &[])
         })
+    }
+
+    /// Whether content may lie here that the declaration does not need.
+    pub fn is_untidy(&self) -> Result<bool, DatabaseError> {
+        self.database.read_blocking(|c| Ok(bytes(c, UNTIDY)?.is_some()))
     }
 
     fn fact<T: DeserializeOwned>(&self, name: &'static str) -> Result<Option<T>, DatabaseError> {
         self.database.read_blocking(|c| fact(c, name))
     }
 
-    fn set_fact(&self, name: &str, bytes: Vec<u8>) -> Result<(), DatabaseError> {
-        let name = name.to_owned();
-        self.database.write_blocking(move |t| set_fact(t, &name, &bytes))
+    /// One change, on the disk when this returns.
+    fn write<T: Send + 'static>(
+        &self,
+        step: Step,
+        change: impl FnOnce(&rusqlite::Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, DatabaseError> {
+        step.take(|| self.database.write_blocking(change))
     }
 }
 
@@ -178,6 +221,7 @@ const IDENTITY: &str = "identity";
 const SESSIONS: &str = "session_counter";
 const CONTROL_TIME: &str = "control_time";
 const LAST_PASS: &str = "last_pass";
+const UNTIDY: &str = "note:contents_untidy";
 
 fn bytes(connection: &rusqlite::Connection, name: &str) -> rusqlite::Result<Option<Vec<u8>>> {
     connection

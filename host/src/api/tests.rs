@@ -42,6 +42,19 @@ async fn the_socket_is_open_to_its_owner_alone_and_goes_with_the_host() {
     assert!(!ground.socket().exists());
 }
 
+#[tokio::test]
+async fn what_somebody_else_has_at_the_sockets_place_stays_when_the_host_ends() {
+    let (_folder, ground, daemon) = running().await;
+    std::fs::remove_file(ground.socket()).unwrap();
+    std::fs::write(ground.socket(), "theirs").unwrap();
+    daemon.stop().await;
+    assert_eq!(std::fs::read_to_string(ground.socket()).unwrap(), "theirs");
+    // Nor is what lay in the way from the start.
+    let daemon = start(Options::at(ground.clone())).await.unwrap();
+    daemon.stop().await;
+    assert_eq!(std::fs::read_to_string(ground.socket()).unwrap(), "theirs");
+}
+
 // rule: S-02
 #[tokio::test]
 async fn what_belongs_to_another_door_is_refused_unread() {
@@ -93,15 +106,25 @@ async fn a_root_with_a_very_long_path_has_its_socket_all_the_same() {
 async fn a_socket_that_cannot_be_bound_is_tried_until_it_can_be_and_ends_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("run/api.sock");
-    let first = bind(&place);
+    let first = bind(&place, &OnceLock::new());
     assert!(first.is_err());
     let waiting = tokio::spawn({
         let place = place.clone();
-        async move { bound(first, &place).await }
+        async move { bound(first, &place, &OnceLock::new()).await }
     });
     tokio::task::yield_now().await;
     assert!(!waiting.is_finished());
     std::fs::create_dir(place.parent().unwrap()).unwrap();
     drop(waiting.await.unwrap());
     assert!(place.exists());
+}
+
+#[test]
+fn a_part_that_does_not_answer_is_busy_and_nothing_is_said_of_what_was_asked() {
+    let refusal = no_answer(AskError::TimedOut { within: Duration::from_secs(30) });
+    assert_eq!(refusal.code, "host_busy");
+    assert!(
+        refusal.happened.contains("within 30 s") && refusal.means.contains("may still be done"),
+        "{refusal:?}"
+    );
 }

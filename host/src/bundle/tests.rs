@@ -70,6 +70,60 @@ fn content_that_is_not_what_it_is_named_by_makes_the_bundle_refused_whole() {
     assert_eq!(made.store.declaration().unwrap(), None);
 }
 
+/// Takes both ways a bundle is read, and says with which code.
+fn codes(made: &Made) -> (String, String) {
+    let open = || Bundle::open(made.folder.path().join("bundle"));
+    let code =
+        |result: Result<(), BundleError>| result.map_or_else(|e| e.code().to_owned(), |()| String::new());
+    (
+        code(open().and_then(|bundle| bundle.check())),
+        code(open().and_then(|bundle| bundle.keep(&made.store, None).map(drop))),
+    )
+}
+
+// rule: S-11
+#[test]
+fn what_stands_in_for_a_file_of_a_bundle_is_refused_and_neither_waited_for_nor_read_without_end() {
+    use std::os::unix::fs::symlink;
+    let content = b"what it says";
+    for name in ["declaration.json".to_owned(), format!("blobs/sha256/{}", Digest::of(content))] {
+        let places: [fn(&std::path::Path); 5] = [
+            |path| nix::unistd::mkfifo(path, nix::sys::stat::Mode::S_IRWXU).unwrap(),
+            |path| symlink("/dev/zero", path).unwrap(),
+            |path| {
+                let real = path.with_extension("real");
+                std::fs::write(&real, b"what it says").unwrap();
+                symlink(real, path).unwrap();
+            },
+            |path| std::fs::create_dir(path).unwrap(),
+            |path| File::create(path).unwrap().set_len(1 << 40).unwrap(),
+        ];
+        for put in places {
+            let made = made(content, 1);
+            let path = made.folder.path().join("bundle").join(&name);
+            std::fs::remove_file(&path).unwrap();
+            put(&path);
+            let (check, keep) = codes(&made);
+            assert!(["bundle_unreadable", "bundle_content"].contains(&check.as_str()), "{name}: {check}");
+            assert_eq!(check, keep);
+            assert_eq!(made.store.declaration().unwrap(), None);
+        }
+    }
+}
+
+#[test]
+fn a_bundle_is_checked_whole_before_it_is_shown_and_what_it_does_not_name_is_not_looked_at() {
+    let content = b"what it says";
+    let made = made(content, 1);
+    std::fs::write(made.folder.path().join("bundle/README"), "theirs").unwrap();
+    nix::unistd::mkfifo(&made.blob(b"other"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    made.bundle().check().unwrap();
+    std::fs::write(made.blob(content), b"what it sayz").unwrap();
+    assert_eq!(made.bundle().check().unwrap_err().code(), "bundle_content");
+    std::fs::remove_file(made.blob(content)).unwrap();
+    assert_eq!(made.bundle().check().unwrap_err().code(), "bundle_unreadable");
+}
+
 // case: O-65
 #[test]
 fn a_truncated_or_older_bundle_is_refused_and_the_last_good_one_stays() {

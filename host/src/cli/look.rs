@@ -1,10 +1,12 @@
-//! `tenure-host status` and `tenure-host owned`: from the daemon where one answers, else from the store.
+//! `tenure-host status`, `tenure-host owned` and `tenure-host held`: from the daemon where one answers, else from the store.
 
 use std::time::Duration;
 
 use tenure_actors::clock;
+use tenure_protocol::outcome::{Outcome, ResourceOutcome};
 use tenure_protocol::refusal::{Explain as _, Refusal};
-use tenure_protocol::rescue::{Owned, OwnedLine, Status, StatusIs};
+use tenure_protocol::rescue::{Outcomes, Owned, OwnedLine, Status, StatusIs};
+use tokio::time::{Instant, sleep};
 
 use super::ask::Host;
 use super::{Done, print, runtime, show};
@@ -18,28 +20,26 @@ const PAGE: u32 = 1_000;
 
 pub(super) fn status(ground: &Ground, json: bool) -> Result<Done, Refusal> {
     let (status, runs) = runtime()?.block_on(async {
-        match Host::find(ground).await? {
-            Some(host) => Ok((host.ask(&Status {}, ANSWER_WITHIN).await?, true)),
-            None => Ok::<(StatusIs, bool), Refusal>((from_store(ground)?, false)),
+        match reach(ground).await? {
+            Reached::Host(host) => Ok((host.ask(&Status {}, ANSWER_WITHIN).await?, true)),
+            Reached::Store(opened) => Ok::<(StatusIs, bool), Refusal>((from_store(ground, opened)?, false)),
         }
     })?;
     print(json, &status, || show::status(&status, runs));
     Ok(Done::Well)
 }
 
-fn from_store(ground: &Ground) -> Result<StatusIs, Refusal> {
-    let Opened { store, note } = open(ground)?;
-    let status = read::read(&store, None, note, ground.is_sandbox()).map_err(unreadable);
+fn from_store(ground: &Ground, Opened { store, note }: Opened) -> Result<StatusIs, Refusal> {
+    let status = read::read(&store, ground, None, note).map_err(unreadable);
     store.close();
     status
 }
 
 pub(super) fn owned(ground: &Ground, json: bool) -> Result<Done, Refusal> {
     let owned = runtime()?.block_on(async {
-        match Host::find(ground).await? {
-            Some(host) => asked(&host).await,
-            None => {
-                let store = open(ground)?.store;
+        match reach(ground).await? {
+            Reached::Host(host) => asked(&host).await,
+            Reached::Store(Opened { store, .. }) => {
                 let owned = pages(&store);
                 store.close();
                 owned
@@ -73,6 +73,62 @@ fn pages(store: &Store) -> Result<Vec<OwnedLine>, Refusal> {
         all.extend(page);
     }
 }
+
+pub(super) fn held(ground: &Ground, json: bool) -> Result<Done, Refusal> {
+    let mut lines = runtime()?.block_on(async {
+        match reach(ground).await? {
+            Reached::Host(host) => outcomes_asked(&host).await,
+            Reached::Store(Opened { store, .. }) => {
+                let outcomes = store.last_outcomes().map_err(unreadable);
+                store.close();
+                Ok::<_, Refusal>(outcomes?.into_values().map(|remembered| remembered.line).collect())
+            }
+        }
+    })?;
+    lines.retain(|line| line.outcome == Outcome::Held);
+    lines.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+    print(json, &lines, || show::held(&lines));
+    Ok(Done::Well)
+}
+
+async fn outcomes_asked(host: &Host) -> Result<Vec<ResourceOutcome>, Refusal> {
+    let mut all: Vec<ResourceOutcome> = Vec::new();
+    loop {
+        let after = all.last().map(|line| line.key.clone());
+        let page = host.ask(&Outcomes { after }, ANSWER_WITHIN).await?;
+        let more = page.more && !page.outcomes.is_empty();
+        all.extend(page.outcomes);
+        if !more {
+            return Ok(all);
+        }
+    }
+}
+
+/// Who can say what is true here.
+pub(super) enum Reached {
+    /// The daemon.
+    Host(Host),
+    /// The store of one that does not run.
+    Store(Opened),
+}
+
+/// The daemon where one answers, else the store. One that starts, or opens its store anew, holds the store for a moment
+/// before it answers; that is waited for, but not long.
+pub(super) async fn reach(ground: &Ground) -> Result<Reached, Refusal> {
+    let deadline = Instant::now() + STARTS_WITHIN;
+    loop {
+        if let Some(host) = Host::find(ground).await? {
+            return Ok(Reached::Host(host));
+        }
+        match open(ground) {
+            Err(refusal) if refusal.is("store_locked") && Instant::now() < deadline => sleep(AGAIN).await,
+            opened => return opened.map(Reached::Store),
+        }
+    }
+}
+
+const STARTS_WITHIN: Duration = Duration::from_secs(5);
+const AGAIN: Duration = Duration::from_millis(50);
 
 /// The store of a host that does not run.
 pub(super) fn open(ground: &Ground) -> Result<Opened, Refusal> {

@@ -1,6 +1,7 @@
 //! `tenure-host plan` and `tenure-host apply`: a preview that changes nothing, and a pass by hand.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -12,16 +13,16 @@ use tenure_protocol::report::Summary;
 use tenure_protocol::rescue::{Applied, Apply, Identity, Status};
 
 use super::ask::Host;
+use super::look::Reached;
 use super::snapshot::Snapshot;
 use super::{Done, look, print, runtime, show};
 use crate::bundle::Bundle;
-use crate::daemon::StartRefused;
 use crate::ground::Ground;
 use crate::outbox::Outbox;
 use crate::reconcile::foresee::{PreviewInput, PreviewLine, preview};
 use crate::reconcile::{Setting, by_hand, not_understood, nothing_to_hold, unreadable};
 use crate::status as read;
-use crate::store::Store;
+use crate::store::{Opened, Store};
 
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 const PASS_WITHIN: Duration = Duration::from_secs(60 * 60);
@@ -35,17 +36,22 @@ pub(super) fn plan(ground: &Ground, bundle: Option<PathBuf>, json: bool) -> Resu
 /// What a pass would do: from a copy where a host runs, else from its store, else as if nothing were ours.
 fn look_ahead(ground: &Ground, bundle: Option<PathBuf>) -> Result<Vec<PreviewLine>, Refusal> {
     let bundle = bundle.map(Bundle::open).transpose().map_err(|error| error.refusal())?;
-    let runs = runtime()?.block_on(Host::find(ground))?.is_some();
-    if runs {
-        let snapshot = Snapshot::of(ground)?;
-        previewed(ground, snapshot.store(), bundle.as_ref())
-    } else if has_store(ground)? {
-        let store = look::open(ground)?.store;
-        let lines = previewed(ground, Some(&store), bundle.as_ref());
-        store.close();
-        lines
-    } else {
-        previewed(ground, None, bundle.as_ref())
+    if let Some(bundle) = &bundle {
+        bundle.check().map_err(|error| error.refusal())?;
+    }
+    if !has_store(ground)? {
+        return previewed(ground, None, bundle.as_ref());
+    }
+    match runtime()?.block_on(look::reach(ground))? {
+        Reached::Host(_) => {
+            let snapshot = Snapshot::of(ground)?;
+            previewed(ground, snapshot.store(), bundle.as_ref())
+        }
+        Reached::Store(Opened { store, .. }) => {
+            let lines = previewed(ground, Some(&store), bundle.as_ref());
+            store.close();
+            lines
+        }
     }
 }
 
@@ -133,16 +139,27 @@ fn reconcile(ground: &Ground, bundle: Option<PathBuf>) -> Result<Passed, Refusal
     match bundle {
         Some(bundle) => apply_bundle(ground, &bundle),
         None => match runtime()?.block_on(ask(ground))? {
-            Some(Applied { summary }) => Ok((summary, None)),
-            None => pass(ground, look::open(ground)?.store),
+            Asked::Done(summary) => Ok((*summary, None)),
+            Asked::ByHand(store) => pass(ground, store),
         },
     }
 }
 
-async fn ask(ground: &Ground) -> Result<Option<Applied>, Refusal> {
-    match Host::find(ground).await? {
-        Some(host) => host.ask(&Apply {}, PASS_WITHIN).await.map(Some),
-        None => Ok(None),
+/// What came of asking the daemon for a pass.
+enum Asked {
+    /// It did one.
+    Done(Box<Summary>),
+    /// None runs, and this is its store.
+    ByHand(Store),
+}
+
+async fn ask(ground: &Ground) -> Result<Asked, Refusal> {
+    match look::reach(ground).await? {
+        Reached::Host(host) => {
+            let Applied { summary } = host.ask(&Apply {}, PASS_WITHIN).await?;
+            Ok(Asked::Done(Box::new(summary)))
+        }
+        Reached::Store(Opened { store, .. }) => Ok(Asked::ByHand(store)),
     }
 }
 
@@ -160,14 +177,16 @@ fn apply_bundle(ground: &Ground, folder: &Path) -> Result<Passed, Refusal> {
     {
         return Err(belongs(&identity, status.revision.map(|revision| revision.to_string())));
     }
-    ground
-        .create()
-        .map_err(|source| StartRefused::Ground { root: ground.root().to_owned(), source }.refusal())?;
-    let store = Store::open(ground, true, clock::system().now()).map_err(|error| error.refusal())?.store;
-    let status = read::read(&store, None, None, ground.is_sandbox()).map_err(unreadable)?;
-    if let Some(identity) = status.identity {
+    let store = super::opened(ground)?;
+    let status = read::read(&store, ground, None, None).map_err(unreadable)?;
+    let refusal = match (status.identity, status.credential) {
+        (Some(identity), _) => Some(belongs(&identity, status.revision.map(|revision| revision.to_string()))),
+        // It was enrolled, and nobody can say where.
+        (None, credential) => credential,
+    };
+    if let Some(refusal) = refusal {
         store.close();
-        return Err(belongs(&identity, status.revision.map(|revision| revision.to_string())));
+        return Err(refusal);
     }
     if let Err(error) = bundle.keep(&store, None) {
         store.close();
@@ -185,6 +204,7 @@ fn pass(ground: &Ground, store: Store) -> Result<Passed, Refusal> {
         outbox: Outbox::default(),
         every: Duration::MAX,
         progress: Progress::new(),
+        anew: Arc::default(),
     };
     let summary = by_hand(&setting);
     drop(setting);

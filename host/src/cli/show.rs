@@ -3,7 +3,8 @@
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
 use tenure_protocol::id::Millis;
-use tenure_protocol::outcome::Origin;
+use tenure_protocol::outcome::{Origin, ResourceOutcome};
+use tenure_protocol::refusal::Refusal;
 use tenure_protocol::report::Summary;
 use tenure_protocol::rescue::{EnrolledAs, LinkStatus, OwnedLine, StatusIs};
 use tenure_protocol::text::shown;
@@ -38,17 +39,21 @@ pub(super) fn status(status: &StatusIs, runs: bool) -> String {
     row("revision", status.revision.map_or_else(|| "none".to_owned(), |revision| revision.to_string()));
     row("last pass", status.last.as_ref().map_or_else(|| "none".to_owned(), last));
     if let Some(refused) = status.last.as_ref().and_then(|last| last.refused.as_ref()) {
-        row("refused", format!("{} ({})", shown(&refused.happened, 500), shown(&refused.code, 64)));
+        let Refusal { code, happened, remedy, .. } = refused;
+        row("refused", format!("{} ({})\n{}", shown(happened, 500), shown(code, 64), shown(remedy, 500)));
     }
     row("owned", status.owned.to_string());
     row("events waiting", status.spooled.to_string());
+    if let Some(credential) = &status.credential {
+        let Refusal { code, happened, remedy, .. } = credential;
+        let text = format!("{} ({})\n{}", shown(happened, 500), shown(code, 64), shown(remedy, 500));
+        row("credential", text);
+    }
     if let Some(note) = &status.store_note {
         row("store", shown(note, 500));
     }
-    row(
-        "version",
-        if status.sandbox { format!("{} (sandbox)", status.version) } else { status.version.clone() },
-    );
+    let version = shown(&status.version, 80);
+    row("version", if status.sandbox { format!("{version} (sandbox)") } else { version });
     lines(&table)
 }
 
@@ -61,10 +66,11 @@ fn link(link: &LinkStatus) -> String {
         }
         LinkStatus::Down { since, reason: None } => format!("down since {}", moment(*since)),
         LinkStatus::Down { since, reason: Some(reason) } => format!(
-            "down since {}: {} ({})\n{}",
+            "down since {}: {} ({})\n{}\n{}",
             moment(*since),
             shown(&reason.happened, 500),
             shown(&reason.code, 64),
+            shown(&reason.means, 500),
             shown(&reason.remedy, 500)
         ),
     }
@@ -101,6 +107,19 @@ pub(super) fn owned(owned: &[OwnedLine]) -> String {
     lines(&table)
 }
 
+pub(super) fn held(held: &[ResourceOutcome]) -> String {
+    if held.is_empty() {
+        return "nothing that was found here is kept from what is declared".to_owned();
+    }
+    let mut table = plain();
+    table.set_header(["KEY", "MODULE", "SINCE", "WHY"]);
+    for line in held {
+        let why = line.reason.as_deref().map_or_else(String::new, |reason| shown(reason, 300));
+        table.add_row([shown(&line.key, 300), shown(&line.module, 63), moment(line.since), why]);
+    }
+    lines(&table)
+}
+
 pub(super) fn plan(lines: &[PreviewLine]) -> String {
     if lines.is_empty() {
         return "nothing is declared".to_owned();
@@ -133,3 +152,6 @@ fn moment(at: Millis) -> String {
     jiff::Timestamp::from_millisecond(at.0 / 1000 * 1000)
         .map_or_else(|_| at.0.to_string(), |at| at.to_string())
 }
+
+#[cfg(test)]
+mod tests;

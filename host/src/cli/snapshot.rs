@@ -62,3 +62,17 @@ fn failed(error: &dyn std::error::Error) -> Refusal {
         "run the command as root, with room on the disk of /var/lib/tenure-host",
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_that_cannot_be_copied_costs_the_preview_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let ground = Ground::new(folder.path(), true);
+        let refusal = Snapshot::of(&ground).err().unwrap();
+        assert_eq!(refusal.code, "no_snapshot");
+        assert!(!ground.store().exists());
+    }
+}

@@ -1,3 +1,5 @@
+use std::path::Path;
+
 use clap::CommandFactory as _;
 
 use super::*;
@@ -34,4 +36,33 @@ fn an_enrolment_without_a_token_is_a_question_of_usage() {
 fn root_and_json_may_stand_behind_the_command() {
     let cli = Cli::try_parse_from(["tenure-host", "status", "--root", "/x", "--sandbox", "--json"]).unwrap();
     assert_eq!((cli.root, cli.sandbox, cli.json), (PathBuf::from("/x"), true, true));
+}
+
+/// The help of the program and of each of its commands, as they are printed.
+fn help() -> String {
+    let mut host = Cli::command();
+    host.build();
+    let mut text = format!("## tenure-host\n\n{}", host.render_long_help());
+    for command in host.get_subcommands_mut().filter(|command| command.get_name() != "help") {
+        let help = command.render_long_help();
+        text.push_str(&format!("\n## tenure-host {}\n\n{help}", command.get_name()));
+    }
+    text
+}
+
+#[test]
+fn the_help_is_the_golden_text() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/help/tenure-host.txt");
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, help()).unwrap();
+    }
+    let golden = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(golden == help(), "the help changed: run `tests/run bless` and read what changed");
+}
+
+#[test]
+fn a_user_who_may_have_no_more_threads_is_told_where_to_look() {
+    let refusal = no_threads(&std::io::Error::from(nix::errno::Errno::EAGAIN));
+    assert_eq!(refusal.code, "no_runtime");
+    assert!(refusal.remedy.contains("ulimit -a"), "{refusal:?}");
 }

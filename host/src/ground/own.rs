@@ -85,6 +85,16 @@ pub fn is_unit_file(path: &DeclaredPath) -> bool {
     UNIT_PLACES.iter().any(|place| path.is_at_or_below(place))
 }
 
+/// Whether a file that a package lists is one the host cannot do without: its binary, its unit with drop-ins, its
+/// scripts. Packages also list directories, and what lies in those of configuration and state goes with no removal.
+pub fn is_part_of_the_host(listed: &str) -> bool {
+    // Packages of before the merge of /usr spell it without.
+    let merged = ["/bin/", "/sbin/"].iter().any(|old| listed.starts_with(old));
+    let path = if merged { format!("/usr{listed}") } else { listed.to_owned() };
+    let kept = [ETC, STATE, RUN].iter().any(|place| path.starts_with(place));
+    !kept && by_text(&path) == Touch::Ours
+}
+
 /// Every place that is the host's own, as a declared path would spell it.
 pub fn own_paths() -> Vec<String> {
     let units =

@@ -4,15 +4,18 @@
 //!
 //! A file that is there and cannot be read is *credential unreadable*; it is never replaced by a new identity.
 
-use std::fs::{File, OpenOptions, Permissions};
-use std::io::{Read as _, Write as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use tenure_protocol::id::Digest;
+use tenure_actors::file::{self, FileError, Links, Opened};
+use tenure_protocol::id::{Digest, NodeId};
 use tenure_protocol::proof::{NodeKey, PublicKey};
-use tenure_protocol::refusal::Explain;
+use tenure_protocol::refusal::{Explain, Refusal};
 use zeroize::Zeroizing;
+
+use crate::steps;
 
 /// The two places of a node key.
 #[derive(Debug, Clone)]
@@ -41,6 +44,14 @@ pub enum KeyError {
         /// In what way; nothing of its content.
         why: String,
     },
+    /// The store is new, and the copy of the identity that lies beside the key cannot be put back into it.
+    #[error("the identity of this machine, kept in {}, cannot be read: {why}", path.display())]
+    Identity {
+        /// Which file.
+        path: PathBuf,
+        /// In what way.
+        why: String,
+    },
     /// The store names a key that neither file has.
     #[error("the node key of this enrolment is not in {}", path.display())]
     NotThere {
@@ -63,14 +74,16 @@ pub enum KeyError {
 impl Explain for KeyError {
     fn code(&self) -> &'static str {
         match self {
-            Self::Unreadable { .. } | Self::NotThere { .. } => "credential_unreadable",
+            Self::Unreadable { .. } | Self::Identity { .. } | Self::NotThere { .. } => {
+                "credential_unreadable"
+            }
             Self::CannotWrite { .. } | Self::NoRandomness => "credential_not_written",
         }
     }
 
     fn meaning(&self) -> String {
         match self {
-            Self::Unreadable { .. } | Self::NotThere { .. } => {
+            Self::Unreadable { .. } | Self::Identity { .. } | Self::NotThere { .. } => {
                 "this machine cannot prove who it is; it goes on holding what it was told, and no new identity is made"
             }
             Self::CannotWrite { .. } | Self::NoRandomness => {
@@ -82,7 +95,7 @@ impl Explain for KeyError {
 
     fn remedy(&self) -> String {
         match self {
-            Self::Unreadable { .. } | Self::NotThere { .. } => {
+            Self::Unreadable { .. } | Self::Identity { .. } | Self::NotThere { .. } => {
                 "put the file back from a backup, or run `tenure reinvite NODE` where the control plane is and give \
                  this machine the new token with `tenure-host enrol --token-file FILE`"
             }
@@ -90,6 +103,15 @@ impl Explain for KeyError {
             Self::NoRandomness => "find out why /dev/urandom does not work here, then give the same token again",
         }
         .to_owned()
+    }
+}
+
+impl KeyError {
+    /// The same for a node whose name is known.
+    pub fn of(&self, node: &NodeId) -> Refusal {
+        let refusal = self.refusal();
+        let remedy = refusal.remedy.replace("reinvite NODE", &format!("reinvite {node}"));
+        Refusal { remedy, ..refusal }
     }
 }
 
@@ -140,18 +162,41 @@ impl KeyFiles {
         }
     }
 
+    /// Why the key of the enrolment that stands on `public` cannot be used, if it cannot. It renames nothing.
+    pub fn trouble(&self, public: &PublicKey) -> Option<KeyError> {
+        let is_it = |kept: &Option<KeptKey>| kept.as_ref().is_some_and(|kept| kept.key.public() == *public);
+        let standing = look(&self.standing);
+        if standing.as_ref().is_ok_and(is_it) || look(&self.pending).as_ref().is_ok_and(is_it) {
+            return None;
+        }
+        Some(standing.err().unwrap_or_else(|| self.gone()))
+    }
+
+    /// Why the standing key cannot be read, if one is there and cannot.
+    pub fn unreadable(&self) -> Option<KeyError> {
+        look(&self.standing).err()
+    }
+
+    /// Whether there is a standing key, of whatever kind.
+    pub fn is_there(&self) -> bool {
+        self.standing.symlink_metadata().is_ok()
+    }
+
     /// Makes sure that what lies as pending is not the key of the enrolment that stands on `public`, which a new token
     /// would overwrite. A standing key that is lost or damaged is no reason to refuse a new token.
     pub fn free_pending(&self, public: &PublicKey) -> Result<(), KeyError> {
         match self.standing(public) {
             Err(error @ (KeyError::CannotWrite { .. } | KeyError::NoRandomness)) => Err(error),
-            Ok(_) | Err(KeyError::Unreadable { .. } | KeyError::NotThere { .. }) => Ok(()),
+            Ok(_)
+            | Err(KeyError::Unreadable { .. } | KeyError::Identity { .. } | KeyError::NotThere { .. }) => {
+                Ok(())
+            }
         }
     }
 
     /// The pending key becomes the standing one, if there is a pending one. Called after the store has committed.
     pub fn promote(&self) -> Result<(), KeyError> {
-        match std::fs::rename(&self.pending, &self.standing) {
+        match steps::KEY_STANDING.take(|| std::fs::rename(&self.pending, &self.standing)) {
             Ok(()) => sync_directory(&self.standing),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
             Err(source) => Err(source),
@@ -168,25 +213,55 @@ const FIRST_LINE: &str = "tenure node key v1";
 /// A first line, a seed and a digest, with room to spare.
 const MOST_BYTES: u64 = 512;
 
+/// Reads a key file, if there is one; it follows no link and waits for nobody.
 fn read(path: &Path) -> Result<Option<KeptKey>, KeyError> {
+    take(path, |opened| tighten(path, opened))
+}
+
+/// The same for whoever only looks: nothing of it is changed.
+fn look(path: &Path) -> Result<Option<KeptKey>, KeyError> {
+    take(path, |_| Ok(()))
+}
+
+fn take(
+    path: &Path,
+    found: impl FnOnce(&Opened) -> std::io::Result<()>,
+) -> Result<Option<KeptKey>, KeyError> {
     let unreadable = |why: String| KeyError::Unreadable { path: path.to_owned(), why };
-    let file = match OpenOptions::new().read(true).custom_flags(nix::libc::O_NOFOLLOW).open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(unreadable(error.to_string())),
+    let mut opened = match file::open(path, Links::Refused) {
+        Ok(opened) => opened,
+        Err(FileError::Absent { .. }) => return Ok(None),
+        Err(error) => return Err(unreadable(in_words(error))),
     };
-    tighten(path, &file).map_err(|error| unreadable(error.to_string()))?;
-    let mut text = Zeroizing::new(String::new());
-    file.take(MOST_BYTES).read_to_string(&mut text).map_err(|error| unreadable(error.to_string()))?;
-    parse(&text).map(Some).map_err(|why| unreadable(why.to_owned()))
+    if !opened.is_ours() {
+        return Err(unreadable(format!(
+            "it belongs to user {}, who could have put it there",
+            opened.owner()
+        )));
+    }
+    found(&opened).map_err(|error| unreadable(error.to_string()))?;
+    let bytes = Zeroizing::new(opened.read(MOST_BYTES).map_err(|error| unreadable(in_words(error)))?);
+    let text = std::str::from_utf8(&bytes).map_err(|_| unreadable("it is no text".to_owned()))?;
+    parse(text).map(Some).map_err(|why| unreadable(why.to_owned()))
+}
+
+/// Without the path, which is named already.
+pub(super) fn in_words(error: FileError) -> String {
+    match error {
+        FileError::Absent { .. } => "it is not there".to_owned(),
+        FileError::Link { .. } => "it is a link, which is not followed".to_owned(),
+        FileError::NotAFile { what, .. } => format!("it is {what}, not a file"),
+        FileError::TooLarge { most, .. } => format!("it is larger than {most} bytes"),
+        FileError::Io { source, .. } => source.to_string(),
+    }
 }
 
 /// A wider mode than ours is said, and taken back.
-fn tighten(path: &Path, file: &File) -> std::io::Result<()> {
-    let mode = file.metadata()?.permissions().mode();
-    if mode & 0o077 != 0 {
-        tracing::warn!(path = %path.display(), mode = %format_args!("{:04o}", mode & 0o7777), "node key was readable by others");
-        file.set_permissions(Permissions::from_mode(0o600))?;
+fn tighten(path: &Path, opened: &Opened) -> std::io::Result<()> {
+    if opened.is_open_to_others() {
+        let mode = format!("{:04o}", opened.mode());
+        tracing::warn!(path = %path.display(), %mode, "node key was open to others than its owner");
+        opened.close()?;
     }
     Ok(())
 }
@@ -194,6 +269,9 @@ fn tighten(path: &Path, file: &File) -> std::io::Result<()> {
 fn parse(text: &str) -> Result<KeptKey, &'static str> {
     if text.is_empty() {
         return Err("it is empty");
+    }
+    if text.bytes().all(|byte| byte == 0) {
+        return Err("it holds nothing but zero bytes");
     }
     let mut lines = text.lines();
     let (first, seed, token, rest) = (lines.next(), lines.next(), lines.next(), lines.next());
@@ -220,9 +298,8 @@ fn write(path: &Path, key: &NodeKey, token: Digest) -> Result<(), KeyError> {
             Ok(()) | Err(_) => {}
         }
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(&beside, path)?;
+        steps::KEY_WRITTEN.take(|| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))?;
+        steps::KEY_PENDING.take(|| std::fs::rename(&beside, path))?;
         sync_directory(path)
     };
     put().map_err(|source| KeyError::CannotWrite { path: path.to_owned(), source })

@@ -67,3 +67,32 @@ fn authority() -> Vec<u8> {
     params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Constrained(0));
     params.self_signed(&key).unwrap().der().to_vec()
 }
+
+// rule: H-09
+// rule: H-11
+#[test]
+fn a_copy_that_a_death_left_behind_its_identity_is_made_anew_at_the_next_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let ground = crate::ground::Ground::new(folder.path(), true);
+    ground.create().unwrap();
+    let now = tenure_actors::clock::Moment::from_millis(1);
+    let store = crate::store::Store::open(&ground, true, now).unwrap().store;
+    let files = key::KeyFiles::at(ground.node_key());
+    let enrolled = |token: &[u8], fencing| {
+        let token = Digest::of(token);
+        let key = files.for_token(token).unwrap().public();
+        let identity = crate::manifest::tests::identity("edge-1");
+        StoredIdentity { key, token, fencing: FencingToken(fencing), ..identity }
+    };
+    let first = enrolled(b"first", 1);
+    keep::keep(&store, &ground, &first).unwrap();
+    files.promote().unwrap();
+    // Enrolled anew, and killed after the commit.
+    let second = enrolled(b"second", 2);
+    store.set_identity(&second).unwrap();
+    files.promote().unwrap();
+    assert_eq!(keep::recover(&store, &ground).unwrap().as_ref(), Some(&second));
+    // Now the store is lost, and the copy is all there is.
+    store.clear_identity().unwrap();
+    assert_eq!(keep::recover(&store, &ground).unwrap(), Some(second));
+}

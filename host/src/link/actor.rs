@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
-use tenure_actors::timer::{Backoff, Timer, after, jittered};
+use tenure_actors::timer::{Timer, after};
 use tenure_actors::work::{Panicked, Work, work};
 use tenure_actors::{Address, AskError, Child, Reply, answer};
 use tenure_protocol::id::Millis;
@@ -18,7 +18,8 @@ use tokio::time::Instant;
 use super::Around;
 use super::attempt::{News, attempt};
 use super::dial::NAMES_FAIL;
-use super::state::{Farewell, Pause, Standing};
+use super::redial::Redial;
+use super::state::{Farewell, Standing, held};
 use crate::enrol::{self, EnrolError, Place};
 use crate::identity::StoredIdentity;
 
@@ -74,14 +75,6 @@ impl Default for Link {
     }
 }
 
-/// The first redial comes within this, spread, and the cap is what a fleet's control plane is given to come back (O-61).
-const FIRST_BACKOFF: Duration = Duration::from_secs(2);
-const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
-/// A session that held this long was a success; shorter ones let the wait grow on.
-const LASTED: Duration = Duration::from_secs(60);
-/// How often a retired node asks whether it still is.
-const RARELY: Duration = Duration::from_secs(60 * 60);
-
 struct Linking;
 
 enum Msg {
@@ -97,15 +90,22 @@ struct Linked {
     around: Around,
     views: watch::Sender<LinkView>,
     standing: Standing,
-    backoff: Backoff,
+    redial: Redial,
     /// Names the attempt that counts; what an earlier one still says is passed over.
     number: u64,
-    opened_at: Option<Instant>,
+    session: Option<Session>,
     names_fail_since: Option<Millis>,
     asker: Option<Reply<Result<EnrolledAs, Refusal>>>,
     _attempt: Option<Work>,
     _due: Option<Timer>,
     _enrolling: Option<Work>,
+}
+
+/// The open session.
+struct Session {
+    address: String,
+    opened: Instant,
+    beat: Duration,
 }
 
 impl Actor for Linking {
@@ -134,9 +134,9 @@ impl Actor for Linking {
             standing: Standing::at_start(is_enrolled, around.now()),
             around,
             views,
-            backoff: Backoff::new(FIRST_BACKOFF, LONGEST_BACKOFF),
+            redial: Redial::new(),
             number: 0,
-            opened_at: None,
+            session: None,
             names_fail_since: None,
             asker: None,
             _attempt: None,
@@ -195,8 +195,9 @@ impl Linked {
             self.names_fail_since = None;
             None
         };
-        self.opened_at = Some(Instant::now());
         tracing::info!(address = %news.address, note, "link up");
+        let address = news.address.clone();
+        self.session = Some(Session { address, opened: Instant::now(), beat: news.beat });
         if let Err(illegal) = self.standing.opened(news.address, note, now) {
             tracing::error!(%illegal, "link opened out of turn");
         }
@@ -204,23 +205,21 @@ impl Linked {
 
     fn ended(&mut self, me: &ActorRef<Msg>, end: Result<Farewell, Panicked>) {
         let end = end.unwrap_or_else(|panicked| Farewell::Lost(broke_off(&panicked)));
-        if self.opened_at.take().is_some_and(|opened| opened.elapsed() >= LASTED) {
-            self.backoff.reset();
+        let session = self.session.take();
+        if session.as_ref().is_some_and(|session| held(session.opened.elapsed(), session.beat)) {
+            self.redial.reset();
         }
         let (now, reason) = (self.around.now(), end.reason());
         if reason.is(NAMES_FAIL) {
             self.names_fail_since.get_or_insert(now);
         }
         let (pause, news) = self.standing.ended(&end, now);
-        let wait = match pause {
-            Pause::Backoff => self.backoff.full_jitter(),
-            Pause::AtLeast(least) => least.saturating_add(self.backoff.full_jitter()),
-            Pause::Rarely => jittered(RARELY, 0.2),
-        };
+        let wait = self.redial.wait(pause);
         if news {
-            tracing::warn!(code = %reason.code, why = reason.happened, "link down");
+            let address = session.map(|session| session.address);
+            tracing::warn!(address, reason = %reason.code, why = reason.happened, "link down");
         } else {
-            tracing::debug!(code = %reason.code, ?wait, "link still down");
+            tracing::debug!(reason = %reason.code, ?wait, "link still down");
         }
         self._attempt = None;
         self._due = Some(after(me, wait, || Msg::DialDue));
@@ -243,13 +242,13 @@ impl Linked {
         };
         match &result {
             // The same token again: nothing was redeemed, and the session stands on it.
-            Ok(enrolled) if enrolled.already && self.opened_at.is_some() => {}
+            Ok(enrolled) if enrolled.already && self.session.is_some() => {}
             Ok(_) => {
                 if let Err(illegal) = self.standing.enrolled(self.around.now()) {
                     tracing::error!(%illegal, "enrolled out of turn");
                 }
-                self.opened_at = None;
-                self.backoff.reset();
+                self.session = None;
+                self.redial.reset();
                 self.dial(me);
             }
             Err(refusal) => tracing::warn!(code = %refusal.code, why = refusal.happened, "not enrolled"),
@@ -271,7 +270,7 @@ fn broke_off(panicked: &Panicked) -> Refusal {
         "link_broke_off",
         format!("the link broke off: {panicked}"),
         "this is a fault of the host; the machine goes on holding what it was told",
-        "report it with the journal of tenure-host; the host dials again by itself",
+        "report it with what `journalctl -u tenure-host` shows; the host dials again by itself",
     )
 }
 
@@ -282,4 +281,17 @@ fn busy() -> Refusal {
         "one token at a time: which one holds is decided by the control plane's answer",
         "wait for it to end (at most three minutes), then look with `tenure-host status`",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_of_the_link_and_a_second_enrolment_are_told_apart() {
+        let refusal = broke_off(&Panicked { said: "index out of bounds".to_owned() });
+        assert_eq!(refusal.code, "link_broke_off");
+        assert!(refusal.remedy.contains("journalctl -u tenure-host"), "{refusal:?}");
+        assert_eq!(busy().code, "enrolment_running");
+    }
 }

@@ -2,10 +2,11 @@
 //! until it ends. Its result is how it ended; when to try again is not its affair.
 
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use tenure_actors::database::DatabaseError;
 use tenure_protocol::id::{Digest, Millis, SessionCounter, StoreId};
-use tenure_protocol::proof::{Claim, NodeKey, Purpose};
+use tenure_protocol::proof::{Binding, Claim, NodeKey, Purpose};
 use tenure_protocol::refusal::{Explain as _, Refusal, chain};
 use tenure_protocol::session::{HeldDeclaration, Hello, Welcome};
 use tenure_protocol::token::SessionToken;
@@ -17,7 +18,7 @@ use tokio_rustls::client::TlsStream;
 
 use super::dial::{Dialled, LastGood, dial, named};
 use super::greeting::{self, GreetingError};
-use super::state::Farewell;
+use super::state::{Farewell, is_withdrawn};
 use super::{Around, LAST_GOOD, SESSION_TOKEN, no_earlier, session, tell};
 use crate::identity::key::KeyFiles;
 use crate::identity::{self, StoredIdentity};
@@ -25,6 +26,7 @@ use crate::machine;
 use crate::manifest;
 use crate::reconcile::intake;
 use crate::reconcile::unreadable;
+use crate::steps;
 
 /// What is told once the session is open.
 #[derive(Debug)]
@@ -33,6 +35,8 @@ pub(super) struct News {
     pub(super) address: String,
     /// Its name does not resolve; an address from before was used.
     pub(super) remembered: bool,
+    /// How often the session beats.
+    pub(super) beat: Duration,
 }
 
 /// What a session is opened with, read anew for each.
@@ -74,25 +78,31 @@ async fn open(around: &Around) -> Result<Open, Farewell> {
     let numbers = around.counter.clone();
     let counter = around.store.off(move |store| numbers.next(|| store.next_session_counter())).await;
     let counter = counter.map_err(|error| Farewell::Unreached(unreadable(error)))?;
+    let binding = binding(stream.get_ref().1, Purpose::Session)
+        .map_err(|_| Farewell::Unreached(GreetingError::Nonsense.refusal()))?;
     let life = (around.store.store_id(), counter);
-    let (connection, welcome) = greet(stream, &start, life).await.map_err(|error| match error {
-        // Only this is the control plane's own word.
-        GreetingError::Refused(reason) => {
-            Farewell::Refused { reason, retry_after: std::time::Duration::ZERO }
+    // Whoever answers proved its certificate already, so its frames may have their full size.
+    let mut connection = Connection::new(stream, frame::MOST);
+    let welcome = match greet(&mut connection, binding, &start, life).await {
+        Ok(welcome) => welcome,
+        Err(error) => {
+            let farewell = error.farewell();
+            if is_withdrawn(farewell.reason()) {
+                tell::last_words(around, &start.identity, &mut connection).await;
+            }
+            return Err(farewell);
         }
-        GreetingError::Wire(_) | GreetingError::Nonsense | GreetingError::Unreadable(_) => {
-            Farewell::Unreached(error.refusal())
-        }
-    })?;
+    };
     let identity = keep(around, &start, &welcome, &reached).await.map_err(Farewell::Unreached)?;
-    let news = News { address: named(&reached.address, reached.socket), remembered };
+    let address = named(&reached.address, reached.socket);
+    let news = News { address, remembered, beat: session::beat(&welcome) };
     Ok((identity, welcome, connection, news))
 }
 
 fn read(store: &crate::store::Store, key_files: &KeyFiles) -> Result<Start, Refusal> {
     let database = |error: DatabaseError| unreadable(error);
     let identity: StoredIdentity = store.identity().map_err(database)?.ok_or_else(no_identity)?;
-    let key = key_files.standing(&identity.key).map_err(|error| error.refusal())?;
+    let key = key_files.standing(&identity.key).map_err(|error| error.of(&identity.node))?;
     let token = store.note(SESSION_TOKEN).map_err(database)?;
     let last_good = store.note(LAST_GOOD).map_err(database)?;
     let held = intake::held_whole(store, &identity).map_err(database)?;
@@ -108,13 +118,13 @@ fn read(store: &crate::store::Store, key_files: &KeyFiles) -> Result<Start, Refu
     })
 }
 
-async fn greet<S: AsyncRead + AsyncWrite + Unpin>(
-    stream: TlsStream<S>,
+async fn greet<S: AsyncRead + AsyncWrite>(
+    connection: &mut Connection<S>,
+    binding: Binding,
     start: &Start,
     (store_id, session_counter): (StoreId, SessionCounter),
-) -> Result<(Connection<TlsStream<S>>, Welcome), GreetingError> {
+) -> Result<Welcome, GreetingError> {
     let Start { identity, key, .. } = start;
-    let binding = binding(stream.get_ref().1, Purpose::Session).map_err(|_| GreetingError::Nonsense)?;
     let proof = key.prove(&Claim {
         purpose: Purpose::Session,
         control_plane_id: identity.control_plane_id,
@@ -139,10 +149,7 @@ async fn greet<S: AsyncRead + AsyncWrite + Unpin>(
         held: start.held,
         reported: start.reported,
     };
-    // Whoever answers proved its certificate already, so its frames may have their full size.
-    let mut connection = Connection::new(stream, frame::MOST);
-    let welcome = greeting::ask(&mut connection, 1, &hello).await?;
-    Ok((connection, welcome))
+    greeting::ask(connection, 1, &hello).await
 }
 
 /// Keeps what an opened session states, before anything is done on it.
@@ -170,8 +177,8 @@ async fn keep(
                 identity::keep::keep(store, &ground, &kept)?;
             }
             store.set_control_time(now)?;
-            store.set_note(SESSION_TOKEN, &token)?;
-            good.map_or(Ok(()), |good| store.set_note(LAST_GOOD, &good))
+            steps::TOKEN_NOTED.take(|| store.set_note(SESSION_TOKEN, &token))?;
+            good.map_or(Ok(()), |good| steps::ADDRESS_NOTED.take(|| store.set_note(LAST_GOOD, &good)))
         };
         // The next session states all of it again; a full disk must not cost this one (O-05).
         if let Err(error) = notes() {
@@ -227,6 +234,22 @@ fn not_believed(error: &crate::identity::StandingRefused) -> Refusal {
         "standing_refused",
         chain(error),
         "the control plane that answers is not in the state this machine has seen: an old copy of its store, or another",
-        "find out which copy of the control plane runs; a restore is made with `tenure control restore`",
+        "find out which copy of the control plane runs, and start the newest; this machine does nothing for an older one",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_keeps_a_session_from_opening_on_this_side_has_a_code_and_something_to_do() {
+        assert_eq!(superseded().code, "enrolled_anew");
+        assert_eq!(no_identity().code, "not_enrolled");
+        assert!(no_identity().remedy.contains("tenure-host enrol --token-file"));
+        let roots = tls::client(Trust::Roots(Vec::new()), Millis(0), ALPN_LINK).unwrap_err();
+        let refusal = no_trust(&roots);
+        assert_eq!(refusal.code, "no_trust");
+        assert!(refusal.happened.contains("no certificate authority"), "{refusal:?}");
+    }
 }

@@ -1,5 +1,5 @@
-//! The number of each session. It is on the disk before it is used, so that a copied disk shows; while the disk
-//! takes nothing, this process counts on by itself, since a full disk must not silence a machine that has to say so
+//! The number of each session. It is on the disk before it is used, so that a copied disk shows; while the store
+//! takes nothing, be it full or moved, this process counts on by itself, since a full disk must not silence a machine that has to say so
 //! (O-05).
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,9 +21,14 @@ impl Counter {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let next = match stored() {
             Ok(number) => number.max(last.next()),
-            Err(DatabaseError::Full | DatabaseError::ReadOnly | DatabaseError::Failing) if last.0 > 0 => {
-                last.next()
-            }
+            Err(
+                DatabaseError::Full
+                | DatabaseError::ReadOnly
+                | DatabaseError::Failing
+                | DatabaseError::Removed
+                | DatabaseError::Replaced
+                | DatabaseError::LogRemoved,
+            ) if last.0 > 0 => last.next(),
             Err(error) => return Err(error),
         };
         *last = next;
@@ -43,7 +48,12 @@ mod tests {
         assert_eq!(counter.next(|| Ok(SessionCounter(7))).unwrap(), SessionCounter(7));
         assert_eq!(counter.next(|| Err(DatabaseError::Full)).unwrap(), SessionCounter(8));
         assert_eq!(counter.next(|| Err(DatabaseError::ReadOnly)).unwrap(), SessionCounter(9));
-        assert_eq!(counter.next(|| Ok(SessionCounter(8))).unwrap(), SessionCounter(10));
-        assert_eq!(counter.next(|| Ok(SessionCounter(11))).unwrap(), SessionCounter(11));
+        for moved in [DatabaseError::Removed, DatabaseError::Replaced, DatabaseError::LogRemoved] {
+            let before = counter.0.lock().unwrap().0;
+            assert_eq!(counter.next(|| Err(moved)).unwrap().0, before + 1);
+        }
+        assert!(counter.next(|| Err(DatabaseError::Closed)).is_err());
+        assert_eq!(counter.next(|| Ok(SessionCounter(8))).unwrap(), SessionCounter(13));
+        assert_eq!(counter.next(|| Ok(SessionCounter(14))).unwrap(), SessionCounter(14));
     }
 }

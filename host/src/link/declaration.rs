@@ -20,6 +20,7 @@ use super::fetch::{FetchError, fetch};
 use crate::identity::StoredIdentity;
 use crate::reconcile::admit::{AdmitRefusal, Admitted, Held, Standing};
 use crate::reconcile::intake::{self, IntakeError};
+use crate::store::LEAST_ROOM;
 
 /// Whether something that is pushed is worth fetching. What is not newer is answered with what is held (X-6).
 pub(super) fn judge(held: Option<&Held>, push: &Push) -> Pushed {
@@ -41,6 +42,7 @@ pub(super) async fn take(
     mut pushes: watch::Receiver<Option<Push>>,
 ) -> Infallible {
     let mut backoff = Backoff::new(Duration::from_secs(2), Duration::from_secs(60));
+    let mut said = None;
     loop {
         let push = *pushes.borrow_and_update();
         let again = match push {
@@ -53,6 +55,14 @@ pub(super) async fn take(
                     );
                     around.reconcile.refused(push.revision, refusal);
                     None
+                }
+                Err(TakeError::NoRoom(refusal)) => {
+                    // Told once; from then on it only waits for room.
+                    if said.replace(push.revision) != Some(push.revision) {
+                        tracing::warn!(revision = %push.revision, why = refusal.happened, "declaration not fetched");
+                        around.reconcile.refused(push.revision, refusal);
+                    }
+                    Some(backoff.full_jitter())
                 }
                 Err(error) => {
                     tracing::warn!(revision = %push.revision, why = chain(&error), "declaration not fetched");
@@ -81,6 +91,9 @@ pub(super) async fn take(
 enum TakeError {
     #[error(transparent)]
     Refused(Refusal),
+    /// There is no room for its content yet.
+    #[error(transparent)]
+    NoRoom(Refusal),
     #[error(transparent)]
     Fetch(#[from] FetchError),
     #[error("the store does not answer")]
@@ -118,7 +131,14 @@ async fn one(
     let admitted = store.off(move |store| read(store, &standing, push)).await?;
     let (declaration, bytes, admitted) = admitted.map_err(TakeError::Refused)?;
     let resources = declaration.entries.len();
-    fetch(outgoing, &to, store, declaration.contents()).await?;
+    let contents = declaration.contents();
+    let asked = contents.clone();
+    let (missing, room) =
+        store.off(move |store| Ok::<_, DatabaseError>((store.missing(&asked)?, store.room()))).await?;
+    if let Some(why) = no_room(&push, &missing, room) {
+        return Err(TakeError::NoRoom(why));
+    }
+    fetch(outgoing, &to, store, contents).await?;
     if admitted == Admitted::Same {
         // It is here whole again, and what failed for want of its content can be done.
         around.reconcile.admitted();
@@ -162,6 +182,31 @@ fn not_read(why: &str) -> Refusal {
     )
 }
 
+/// Why content is not fetched that would fill the disk under the store, where what the host does could then not be
+/// recorded (O-05). Its pieces take a sixteenth more than they hold, and go through a log of a few megabytes.
+fn no_room(push: &Push, missing: &[(Content, u64)], room: Option<u64>) -> Option<Refusal> {
+    let bytes = missing.iter().map(|(content, have)| content.size.saturating_sub(*have));
+    let bytes = bytes.fold(0_u64, u64::saturating_add);
+    let needed = bytes.saturating_add(bytes / 16).saturating_add(LOG).saturating_add(LEAST_ROOM);
+    let room = room.filter(|room| !missing.is_empty() && *room < needed)?;
+    Some(Refusal::new(
+        "no_room_for_content",
+        format!(
+            "the content of revision {} needs {} KiB, and {} KiB are free beside the host's store",
+            push.revision,
+            needed / 1024,
+            room / 1024
+        ),
+        "none of it was fetched, so that what the host does can still be recorded; the machine holds its last \
+         declaration",
+        "make room on the file system of the host's store (`df -h /var/lib/tenure-host`); the host then fetches it by \
+         itself",
+    ))
+}
+
+/// SQLite writes its log back when it has about this size.
+const LOG: u64 = 4 * 1024 * 1024;
+
 fn too_large(bytes: u64) -> Refusal {
     not_read(&format!("it has {bytes} bytes, at most {MOST_BYTES}"))
 }
@@ -175,6 +220,22 @@ mod tests {
     fn revision(epoch: u64, number: u64) -> Revision {
         let id = EpochId::from_bytes([u8::try_from(epoch).unwrap(); 16]);
         Revision { epoch: Epoch { number: epoch, id }, number: RevisionNumber(number) }
+    }
+
+    // case: O-05
+    #[test]
+    fn content_that_would_fill_the_disk_under_the_store_is_not_fetched() {
+        let push = Push { revision: revision(1, 7), sha256: Digest::of(b"7"), bytes: 1, resources: 1 };
+        let content = |size| Content { sha256: Digest::of(b"c"), size };
+        let no_room = |size, have, room| no_room(&push, &[(content(size), have)], room);
+        let mib = 1024 * 1024;
+        assert_eq!(no_room(16 * mib, 0, Some(22 * mib)), None);
+        let why = no_room(16 * mib, 0, Some(22 * mib - 1)).unwrap();
+        assert_eq!(why.code, "no_room_for_content");
+        assert!(why.happened.contains("needs 22528 KiB, and 22527 KiB are free"), "{}", why.happened);
+        assert_eq!(no_room(1000 * mib, 1000 * mib, Some(6 * mib)), None, "what is here needs no room");
+        assert_eq!(no_room(1000 * mib, 0, None), None, "SQLite will say what nobody could measure");
+        assert_eq!(super::no_room(&push, &[], Some(0)), None);
     }
 
     // rule: X-6

@@ -21,6 +21,8 @@ use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
 
+use super::buffering::{self, BUFFERING};
+
 /// Turns `host:port` into socket addresses. The system's resolver, or a test's.
 pub type Resolve = Arc<dyn Fn(String) -> Resolving + Send + Sync>;
 /// An answer of a resolver on its way.
@@ -68,6 +70,12 @@ pub enum DialError {
         /// Each address, and what the resolver said.
         tries: Vec<String>,
     },
+    /// Somewhere a connection opens, and then nothing arrives on it (O-55).
+    #[error("{}: {}", super::buffering::HAPPENED, tries.join("; "))]
+    NothingArrives {
+        /// Each address that was tried, and what came of it.
+        tries: Vec<String>,
+    },
     /// Nobody answered, or not as a control plane does.
     #[error("the control plane cannot be reached: {}", tries.join("; "))]
     Unreachable {
@@ -96,7 +104,7 @@ pub async fn dial(
     resolve: &Resolve,
 ) -> Result<Dialled, DialError> {
     let mut tries = Vec::new();
-    let (mut wrong, mut connected) = (None, false);
+    let (mut wrong, mut connected, mut mute) = (None, false, false);
     let over = Instant::now() + DIAL_WITHIN;
     let places = look_up_all(addresses, last_good, resolve, &mut tries).await;
     for (LastGood { address, socket }, remembered) in places {
@@ -110,17 +118,24 @@ pub async fn dial(
                 let reached = LastGood { address, socket };
                 return Ok(Dialled { stream, reached, remembered });
             }
-            Err(error) if is_wrong_certificate(&error) => {
+            Err(Missed::Failed(error)) if is_wrong_certificate(&error) => {
                 let address = named(&address, socket);
                 wrong.get_or_insert(DialError::WrongCertificate { address, why: said(&error) });
             }
-            Err(error) => tries.push(format!("{}: {}", named(&address, socket), said(&error))),
+            Err(Missed::Failed(error)) => {
+                tries.push(format!("{}: {}", named(&address, socket), said(&error)));
+            }
+            Err(Missed::Mute) => {
+                mute = true;
+                let waited = PATIENCE.as_secs();
+                tries.push(format!("{}: opened, and not a byte within {waited} s", named(&address, socket)));
+            }
         }
     }
-    Err(wrong.unwrap_or(if connected {
-        DialError::Unreachable { tries }
-    } else {
-        DialError::NamesFail { tries }
+    Err(wrong.unwrap_or(match (connected, mute) {
+        (_, true) => DialError::NothingArrives { tries },
+        (true, false) => DialError::Unreachable { tries },
+        (false, false) => DialError::NamesFail { tries },
     }))
 }
 
@@ -171,12 +186,32 @@ async fn look_up(address: &str, resolve: &Resolve) -> io::Result<Vec<SocketAddr>
     if sockets.is_empty() { Err(io::Error::other("it has no address")) } else { Ok(sockets) }
 }
 
-async fn connect(socket: SocketAddr, config: &Arc<ClientConfig>) -> io::Result<TlsStream<TcpStream>> {
+/// Why a connection did not come about.
+enum Missed {
+    Failed(io::Error),
+    /// It opened, and TLS heard nothing on it.
+    Mute,
+}
+
+impl From<io::Error> for Missed {
+    fn from(error: io::Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+async fn connect(socket: SocketAddr, config: &Arc<ClientConfig>) -> Result<TlsStream<TcpStream>, Missed> {
     let stream = within(CONNECT_WITHIN, TcpStream::connect(socket)).await?;
     // Frames are small and each is flushed; waiting for more would only delay them.
     stream.set_nodelay(true)?;
     let name = ServerName::try_from(SERVER_NAME).map_err(io::Error::other)?;
-    within(PATIENCE, TlsConnector::from(Arc::clone(config)).connect(name, stream)).await
+    let shaking = TlsConnector::from(Arc::clone(config)).connect(name, stream);
+    let stream = timeout(PATIENCE, shaking).await.map_err(|_| Missed::Mute)??;
+    // A server that chose no protocol is let through by TLS, and is no control plane's link.
+    if config.alpn_protocols.iter().any(|ours| stream.get_ref().1.alpn_protocol() == Some(ours)) {
+        Ok(stream)
+    } else {
+        Err(io::Error::other("it does not speak the protocol of a control plane's link").into())
+    }
 }
 
 async fn within<T>(limit: Duration, job: impl Future<Output = io::Result<T>>) -> io::Result<T> {
@@ -200,6 +235,7 @@ impl Explain for DialError {
         match self {
             Self::WrongCertificate { .. } => "wrong_certificate",
             Self::NamesFail { .. } => NAMES_FAIL,
+            Self::NothingArrives { .. } => BUFFERING,
             Self::Unreachable { .. } => "unreachable",
         }
     }
@@ -209,6 +245,7 @@ impl Explain for DialError {
             Self::WrongCertificate { .. } => {
                 "a proxy, another control plane or an attacker is at this address; nothing was told to it, nothing is lost"
             }
+            Self::NothingArrives { .. } => buffering::MEANS,
             Self::NamesFail { .. } | Self::Unreachable { .. } => {
                 "this machine goes on holding what it was last told; nothing is lost by it"
             }
@@ -222,6 +259,7 @@ impl Explain for DialError {
                 "find out who answers there; if the control plane was raised anew, `tenure reinvite NODE` makes a token \
                  for it"
             }
+            Self::NothingArrives { .. } => buffering::REMEDY,
             Self::NamesFail { .. } => "look at this machine's resolver (/etc/resolv.conf) and at the name",
             Self::Unreachable { .. } => {
                 "look whether the control plane runs (`tenure nodes` there) and whether this machine reaches the port"

@@ -20,6 +20,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
+use super::buffering::buffering;
 use super::greeting::unreadable_message;
 use super::state::Farewell;
 use super::{Around, declaration, tell};
@@ -31,6 +32,8 @@ use crate::reconcile::intake;
 const MOST_SILENCE: Duration = Duration::from_secs(30);
 /// Less would end sessions over a line that merely stutters.
 const LEAST_SILENCE: Duration = Duration::from_secs(1);
+/// How long the end of a connection may take to be known, with what was said before it.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 /// A control plane that misspoke is not hammered with beats.
 const LEAST_BEAT: Duration = Duration::from_millis(200);
 
@@ -41,33 +44,52 @@ pub(super) async fn hold<S: AsyncRead + AsyncWrite>(
     welcome: Welcome,
     connection: Connection<S>,
 ) -> Farewell {
-    let silence = Duration::from_millis(welcome.silence_ms).clamp(LEAST_SILENCE, MOST_SILENCE);
+    let silence = silence(&welcome);
+    let echoes = around.heartbeat.control_time();
     let (outgoing, incoming, exchange) = exchange(connection, silence);
     let (push, pushes) = watch::channel(welcome.declared);
     around.heartbeat.begin(Beat {
         outgoing: outgoing.clone(),
         to: format!("lease/{}", identity.node),
-        // A beat that is lost must not cost the session.
-        every: Duration::from_millis(welcome.heartbeat_ms).min(silence / 2).max(LEAST_BEAT),
+        every: beat(&welcome),
     });
     around.reconcile.wanted(Trigger::Reconnect);
     let mut listening = pin!(listen(around, identity, incoming, &outgoing, &push));
+    let mut running = pin!(exchange.run());
     let end = tokio::select! {
-        farewell = &mut listening => match farewell {
-            Some(farewell) => return farewell,
-            None => WireError::Closed,
-        },
-        end = exchange.run() => end,
+        farewell = &mut listening => {
+            if let Some(farewell) = farewell {
+                return farewell;
+            }
+            // Nothing comes any more: the connection is about to say how it ended.
+            let end = timeout(LAST_WORDS, running).await.unwrap_or(WireError::Closed);
+            return Farewell::Lost(lost(&end));
+        }
+        end = &mut running => end,
         never = declaration::take(around, identity, &outgoing, pushes) => match never {},
         never = tell::run(around, identity, &outgoing) => match never {},
         never = renew(around, identity, &outgoing, welcome.token_expires_in_ms) => match never {},
         never = keep_time(around) => match never {},
     };
     // A goodbye that came just before the end is still in the queue, which ends with the exchange.
-    match timeout(Duration::from_secs(1), listening).await {
+    match timeout(LAST_WORDS, listening).await {
         Ok(Some(farewell)) => farewell,
-        Ok(None) | Err(_) => Farewell::Lost(lost(&end)),
+        Ok(None) | Err(_) => Farewell::Lost(match end {
+            // Not one beat came back from the first on: it is not a line that was lost (O-55).
+            WireError::Silent(_) if !echoes.has_changed().unwrap_or(true) => buffering(&chain(&end)),
+            end => lost(&end),
+        }),
     }
+}
+
+/// After how long without a word the other side counts as gone.
+fn silence(welcome: &Welcome) -> Duration {
+    Duration::from_millis(welcome.silence_ms).clamp(LEAST_SILENCE, MOST_SILENCE)
+}
+
+/// How often to beat: one that is lost must not cost the session.
+pub(super) fn beat(welcome: &Welcome) -> Duration {
+    Duration::from_millis(welcome.heartbeat_ms).min(silence(welcome) / 2).max(LEAST_BEAT)
 }
 
 /// Answers what comes until the session is ended in words; none when the connection ends first.
@@ -97,9 +119,8 @@ async fn listen(
             Incoming::Request(request) => {
                 let id = request.id;
                 let result = answer(around, identity, request, push).await;
-                if outgoing.answer(id, result).await.is_err() {
-                    return None;
-                }
+                // A connection that takes no answer any more has ended; a goodbye may still be in the queue.
+                let _ = outgoing.answer(id, result).await;
             }
         }
     }
@@ -206,4 +227,29 @@ fn not_performed(kind: &str) -> Refusal {
         "its version is older than the one that asks; nothing was done",
         "upgrade the host, or leave the message out",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tenure_protocol::wire::frame::FrameError;
+
+    use super::*;
+
+    // case: O-70
+    #[test]
+    fn how_a_session_broke_off_is_told_by_its_cause() {
+        let long = FrameError::TooLong { length: 9_000_000, most: 262_144 };
+        for (end, code, words) in [
+            (WireError::Silent(Duration::from_secs(45)), "silent", "for 45 s"),
+            (WireError::Closed, "closed", "the other side closed"),
+            (WireError::Cut, "closed", "in the middle of a message"),
+            (WireError::Frame(long), "unreadable_frame", "9000000 bytes"),
+        ] {
+            let refusal = lost(&end);
+            assert_eq!(refusal.code, code);
+            assert!(refusal.happened.contains(words), "{refusal:?}");
+        }
+    }
 }

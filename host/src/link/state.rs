@@ -52,6 +52,9 @@ pub enum Pause {
     Rarely,
 }
 
+/// Only a new token helps, and who holds one dials at once; asked again now and then all the same, since a record that
+/// was lost may be restored, and what this machine did meanwhile is still taken (O-57).
+const ONLY_A_TOKEN: Duration = Duration::from_secs(5 * 60);
 /// Another session of this node opened: whoever is the second should not push the first out at once.
 const AFTER_SUPERSEDED: Duration = Duration::from_secs(15);
 /// The longest wait that the other side may impose; what a control plane says by mistake must not lock a machine out.
@@ -121,17 +124,35 @@ impl Farewell {
         }
     }
 
-    fn pause(&self) -> Pause {
+    /// How long to wait after it.
+    pub fn pause(&self) -> Pause {
         match self {
             Self::Unreached(_) | Self::Lost(_) => Pause::Backoff,
             Self::Refused { reason, retry_after } => match reason.code.as_str() {
                 "retired" => Pause::Rarely,
                 "superseded" => Pause::AtLeast(AFTER_SUPERSEDED.max(*retry_after).min(MOST_IMPOSED)),
+                "fenced" | "revoked" | "lapsed" | "wrong_generation" => {
+                    Pause::AtLeast(ONLY_A_TOKEN.max(*retry_after).min(MOST_IMPOSED))
+                }
                 _ if retry_after.is_zero() => Pause::Backoff,
                 _ => Pause::AtLeast((*retry_after).min(MOST_IMPOSED)),
             },
         }
     }
+}
+
+/// Whether a session that lasted so long was a success, so that the next wait is the first again: it held for three
+/// beats. That is well below the minute at which common proxies cut (O-55), and too long for a control plane that drops
+/// every session at once to be stormed. The bounds are for one that misspoke about its beats.
+pub fn held(lasted: Duration, beat: Duration) -> bool {
+    const LEAST: Duration = Duration::from_secs(5);
+    const MOST: Duration = Duration::from_secs(45);
+    lasted >= beat.saturating_mul(3).clamp(LEAST, MOST)
+}
+
+/// Whether the control plane withdrew the standing, and still takes what the machine did while it had one.
+pub fn is_withdrawn(reason: &Refusal) -> bool {
+    matches!(reason.code.as_str(), "retired" | "revoked" | "fenced")
 }
 
 #[cfg(test)]

@@ -11,12 +11,15 @@ use tenure_protocol::id::Digest;
 use tenure_protocol::outcome::ResourceOutcome;
 use tenure_protocol::refusal::chain;
 use tenure_protocol::report::Part;
-use tenure_protocol::wire::{CallError, Outgoing, codec};
-use tokio::time::sleep;
+use tenure_protocol::wire::{CallError, Connection, Outgoing, codec};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::{sleep, timeout};
 
 use super::Around;
+use super::greeting::{GreetingError, ask_at};
 use crate::identity::StoredIdentity;
 use crate::outbox::{Extent, Report, extent, parts};
+use crate::steps;
 use crate::store::Store;
 
 /// Why something was not told. It is told later.
@@ -24,6 +27,8 @@ use crate::store::Store;
 enum TellError {
     #[error(transparent)]
     Call(#[from] CallError),
+    #[error(transparent)]
+    Refused(#[from] GreetingError),
     #[error("the store does not answer")]
     Store(#[from] DatabaseError),
     #[error("the control plane acknowledges none of the events it is told")]
@@ -89,7 +94,12 @@ async fn tell(
 ) -> Result<(), TellError> {
     let to = format!("reconcile/{}", identity.node);
     let summary = &report.summary;
-    let told = around.store.off(reported).await?;
+    let told = match (around.store.off(reported).await, &report.all) {
+        (Ok(told), _) => told,
+        // The report says why nothing was kept; it must get out all the same (O-05).
+        (Err(_), Some(_)) => None,
+        (Err(error), None) => return Err(error.into()),
+    };
     let frames = match extent(told, summary) {
         Extent::Summary => Some(parts(summary, false, [], [])),
         Extent::Changed => Some(parts(summary, false, report.changed.clone(), report.forgotten.clone())),
@@ -106,8 +116,9 @@ async fn tell(
     }
     let told = codec::encode(&(summary.pass, summary.digest));
     // Told it is; where that cannot be noted, everything is told once more by the next session.
-    if let Err(error) = around.store.off(move |store| store.set_note(REPORTED, &told)).await {
-        tracing::warn!(%error, "report told and not noted");
+    let note = move |store: &Store| steps::REPORT_NOTED.take(|| store.set_note(REPORTED, &told));
+    if let Err(error) = around.store.off(note).await {
+        tracing::debug!(%error, "report told and not noted");
     }
     Ok(())
 }
@@ -116,7 +127,7 @@ async fn tell(
 async fn send(outgoing: &Outgoing, to: &str, frames: Vec<Part>) -> Result<bool, TellError> {
     let mut resend = false;
     for part in frames {
-        resend |= outgoing.call(to, &part, ANSWER_WITHIN).await?.resend;
+        resend |= steps::REPORT_TOLD.awaited(outgoing.call(to, &part, ANSWER_WITHIN)).await?.resend;
     }
     Ok(resend)
 }
@@ -153,11 +164,43 @@ async fn events(around: &Around, identity: &StoredIdentity, outgoing: &Outgoing)
             return Ok(());
         }
         let spooled = Spooled { events: fitting(events) };
-        let taken = outgoing.call(&to, &spooled, ANSWER_WITHIN).await?.events;
+        let told = steps::EVENTS_TOLD.awaited(outgoing.call(&to, &spooled, ANSWER_WITHIN)).await;
+        let taken = told?.events;
         if taken.is_empty() {
             return Err(TellError::NothingTaken);
         }
         around.store.off(move |store| store.acknowledge(&taken)).await?;
+    }
+}
+
+/// What a machine whose standing was withdrawn still has to tell of what it did (X-9, O-57): its events, and nothing
+/// else. What is not taken waits for the next try.
+pub(super) async fn last_words<S: AsyncRead + AsyncWrite>(
+    around: &Around,
+    identity: &StoredIdentity,
+    connection: &mut Connection<S>,
+) {
+    let to = format!("node/{}", identity.node);
+    let telling = async {
+        // The greeting was the first request of this connection.
+        let mut id = 2;
+        loop {
+            let events = around.store.off(|store| store.spooled(MOST_EVENTS)).await?;
+            if events.is_empty() {
+                return Ok(());
+            }
+            let taken = ask_at(connection, &to, id, &Spooled { events: fitting(events) }).await?.events;
+            if taken.is_empty() {
+                return Err(TellError::NothingTaken);
+            }
+            around.store.off(move |store| store.acknowledge(&taken)).await?;
+            id += 1;
+        }
+    };
+    match timeout(ANSWER_WITHIN, telling).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::debug!(error = %chain(&error), "last words not told yet"),
+        Err(_) => tracing::debug!("last words not told yet"),
     }
 }
 

@@ -19,20 +19,41 @@ use crate::link::dial::system_resolver;
 use crate::manifest::{Finding, look};
 use fake::Fake;
 
+mod clock;
 pub(crate) mod fake;
 mod holding;
 mod joining;
+mod names;
 mod telling;
+
+// case: O-05
+#[test]
+fn a_store_that_cannot_be_mended_is_asked_about_once_and_another_fault_of_it_again() {
+    use tenure_actors::database::DatabaseError;
+    let asked = Asked::default();
+    let is_new = |error: DatabaseError| asked.is_new(Some(&StoreTrouble::of(&error)));
+    assert!(is_new(DatabaseError::Removed));
+    for _ in 0..3 {
+        assert!(!is_new(DatabaseError::Full), "no pass makes room");
+        assert!(!is_new(DatabaseError::Removed));
+    }
+    assert!(is_new(DatabaseError::Damaged));
+    // It works again: what comes then is new.
+    assert!(!asked.is_new(None));
+    assert!(is_new(DatabaseError::Damaged));
+}
 
 /// A machine of a test: a folder, and how a daemon runs in it.
 struct Machine {
     folder: tempfile::TempDir,
     resolve: dial::Resolve,
+    clock: SharedClock,
 }
 
 impl Machine {
     fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap(), resolve: system_resolver() }
+        let clock = tenure_actors::clock::system();
+        Self { folder: tempfile::tempdir().unwrap(), resolve: system_resolver(), clock }
     }
 
     fn ground(&self) -> Ground {
@@ -42,6 +63,7 @@ impl Machine {
     async fn start(&self) -> Daemon {
         let options = Options {
             resolve: Arc::clone(&self.resolve),
+            clock: Arc::clone(&self.clock),
             reconcile_every: Some(Duration::from_secs(86_400)),
             ..Options::at(self.ground())
         };

@@ -15,14 +15,14 @@ use tenure_actors::{Address, AskError, Child, Reply, answer};
 use tenure_protocol::id::Revision;
 use tenure_protocol::refusal::Refusal;
 use tenure_protocol::report::{Summary, Trigger};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 use super::pass::Rejected;
 use super::queue::Queue;
-use super::turn::{self, Turn};
+use super::turn::{self, NoTurn, Turn};
 use crate::ground::Ground;
 use crate::outbox::Outbox;
-use crate::store::Store;
+use crate::store::{Store, StoreTrouble};
 
 /// Speaks to the loop.
 #[derive(Debug, Clone)]
@@ -45,6 +45,8 @@ pub struct Setting {
     pub every: Duration,
     /// What the watchdog is told.
     pub progress: Progress,
+    /// Asks whoever opened the store to open it anew.
+    pub anew: Arc<Notify>,
 }
 
 impl Reconcile {
@@ -100,7 +102,7 @@ enum Msg {
     Admitted,
     Asked(Reply<Result<Summary, Refusal>>),
     TimerDue,
-    Done(Result<Result<Turn, Refusal>, Panicked>),
+    Done(Result<Result<Turn, NoTurn>, Panicked>),
 }
 
 struct Loop {
@@ -112,6 +114,8 @@ struct Loop {
     served: Vec<Reply<Result<Summary, Refusal>>>,
     waiting: Vec<Reply<Result<Summary, Refusal>>>,
     running: Option<Running>,
+    /// What was wrong in the turn before, as it was said in the log.
+    said: Option<Refusal>,
     _timer: Timer,
 }
 
@@ -144,6 +148,7 @@ impl Actor for Looping {
             served: Vec::new(),
             waiting: Vec::new(),
             running: None,
+            said: None,
             _timer: timer,
         })
     }
@@ -211,18 +216,27 @@ impl Loop {
         self.running = Some(Running { cancelled, over, _work: blocking(me, job, Msg::Done) });
     }
 
-    fn done(&mut self, me: &ActorRef<Msg>, done: Result<Result<Turn, Refusal>, Panicked>) {
+    fn done(&mut self, me: &ActorRef<Msg>, done: Result<Result<Turn, NoTurn>, Panicked>) {
         self.running = None;
-        let done = done.unwrap_or_else(|panicked| Err(turn::broke_off(&panicked)));
         let answers = match done {
-            Ok(Turn::Idle) => Err(turn::nothing_to_hold()),
-            Ok(Turn::Done { report, .. }) => {
+            Ok(Ok(Turn::Idle)) => {
+                self.say(None);
+                Err(turn::nothing_to_hold())
+            }
+            Ok(Ok(Turn::Done { report, store_trouble })) => {
+                self.say(store_trouble.map(|StoreTrouble { refusal, .. }| refusal));
                 let summary = report.summary.clone();
                 self.setting.outbox.put(*report);
                 Ok(summary)
             }
-            Err(refusal) => {
-                tracing::error!(code = %refusal.code, why = refusal.happened, "pass not done");
+            Ok(Err(no_turn)) => {
+                let refusal = no_turn.refusal();
+                self.say(Some(refusal.clone()));
+                Err(refusal)
+            }
+            Err(panicked) => {
+                let refusal = turn::broke_off(&panicked);
+                self.say(Some(refusal.clone()));
                 Err(refusal)
             }
         };
@@ -232,6 +246,19 @@ impl Loop {
         if let Some(trigger) = self.queue.done() {
             self.begin(me, trigger);
         }
+    }
+
+    /// One line when something stops the passes, and one when nothing does any more (H-10).
+    fn say(&mut self, wrong: Option<Refusal>) {
+        match (&self.said, &wrong) {
+            (Some(before), Some(now)) if before.code == now.code => {}
+            (_, Some(now)) => {
+                tracing::error!(code = %now.code, why = now.happened, "nothing more is changed");
+            }
+            (Some(before), None) => tracing::info!(code = %before.code, "changes are made again"),
+            (None, None) => {}
+        }
+        self.said = wrong;
     }
 }
 

@@ -47,7 +47,7 @@ impl<'a> Turn<'a> {
     }
 
     fn decide(&mut self, sight: Option<Result<Sight, Trouble>>, now: Millis) {
-        let never = || Err(Trouble::failed("not_looked_at", "its turn to be looked at never came"));
+        let never = || Err(Trouble::failed("could_not_look", "its turn to be looked at never came"));
         let sight = sight.unwrap_or_else(never);
         self.decision = plan::decide(self.resource, self.record, &sight, self.keeps_found, now);
         self.keeps_found &= sight.is_err();

@@ -13,7 +13,6 @@ use tenure_protocol::declaration::Declaration;
 use tenure_protocol::event::{DRIFT_REPAIRED, NodeEvent};
 use tenure_protocol::id::Millis;
 use tenure_protocol::outcome::{Origin, Outcome};
-use tenure_protocol::refusal::chain;
 use tenure_protocol::resource::{Resource, ResourceKey, Spec};
 
 use super::attempt::{Attempt, place, sync};
@@ -24,7 +23,7 @@ use super::trigger::Triggers;
 use crate::ground::own::is_unit_file;
 use crate::resource::package::{Declared, Names};
 use crate::resource::{Prepared, Seen, Site, Trouble};
-use crate::store::{Intent, Record, State, Store};
+use crate::store::{Intent, LEAST_ROOM, Record, State, Store, StoreTrouble};
 
 /// The most resources of one group, and of one transaction (H-09).
 pub(super) const GROUP: usize = 64;
@@ -58,7 +57,7 @@ pub(super) struct Engine<'a> {
     pub(super) clock: &'a dyn Clock,
     pub(super) cancelled: &'a AtomicBool,
     /// Why nothing more is changed.
-    pub(super) stopped: Option<String>,
+    pub(super) stopped: Option<StoreTrouble>,
     /// Something was changed and could not be recorded: its intent must stay.
     pub(super) unrecorded: bool,
     /// What was begun at its place and has no record yet: its intents stay (H-09).
@@ -137,7 +136,6 @@ impl<'a> Engine<'a> {
     pub(super) fn settle(&mut self, resource: &'a Resource, verdict: Verdict) {
         if matches!(verdict.outcome, Outcome::Applied | Outcome::Removed) {
             self.touched = true;
-            self.unit_files |= resource.key.path().is_some_and(is_unit_file);
             self.triggers.changed(&resource.key.to_string());
         }
         if let Some(needed) = self.needed.get_mut(&resource.key) {
@@ -185,8 +183,10 @@ impl<'a> Engine<'a> {
 
     /// Why nothing is changed now, if nothing is.
     pub(super) fn halted(&self) -> Option<Verdict> {
-        if let Some(why) = &self.stopped {
-            return Some(Verdict::because(Outcome::Outstanding, "store_unwritable", why.clone()));
+        if let Some(trouble) = &self.stopped {
+            let why =
+                format!("nothing is changed while it could not be recorded: {}", trouble.refusal.happened);
+            return Some(Verdict::because(Outcome::Outstanding, "store_unwritable", why));
         }
         let cancelled = self.cancelled.load(Ordering::Relaxed);
         cancelled.then(|| {
@@ -196,13 +196,18 @@ impl<'a> Engine<'a> {
 
     /// Stops all further changes: they could not be recorded (O-05).
     pub(super) fn stop(&mut self, error: &DatabaseError) {
-        let why = chain(error);
-        tracing::error!(error = %why, "the store takes no changes, so nothing more is changed");
-        self.stopped = Some(format!("nothing is changed while it could not be recorded: {why}"));
+        self.stopped = Some(StoreTrouble::of(error));
+    }
+
+    /// Begins nothing where what is begun might not be recorded any more.
+    fn stop_without_room(&mut self, intents: &[Intent]) {
+        let left = self.store.room().filter(|left| *left < LEAST_ROOM && !intents.is_empty());
+        self.stopped = self.stopped.take().or_else(|| left.map(StoreTrouble::no_room));
     }
 
     /// Notes what is about to be done, unless nothing will be.
     pub(super) fn intend(&mut self, intents: Vec<Intent>) {
+        self.stop_without_room(&intents);
         // What an earlier pass noted and nobody could record yet must not be forgotten over it.
         if self.stopped.is_none()
             && let Err(error) = self.store.intend(intents, &self.unsettled)
@@ -213,6 +218,7 @@ impl<'a> Engine<'a> {
 
     /// Notes more of it.
     pub(super) fn intend_also(&mut self, intents: Vec<Intent>) {
+        self.stop_without_room(&intents);
         if self.stopped.is_none()
             && let Err(error) = self.store.intend_also(intents)
         {
@@ -289,6 +295,10 @@ impl<'a> Engine<'a> {
     pub(super) fn finish(&mut self, group: &[Item<'a>], attempts: Vec<Attempt>) {
         let begun: Vec<bool> = attempts.iter().map(|attempt| attempt.begun).collect();
         let unsynced = sync(attempts.iter().filter_map(|attempt| attempt.placed.as_ref().ok()?.as_ref()));
+        let is_unit = |item: &Item<'_>| item.resource.key.path().is_some_and(is_unit_file);
+        self.unit_files |= group.iter().zip(&begun).any(|(item, begun)| *begun && is_unit(item));
+        // Before the record: once that is there nobody would know that it was still to be done.
+        self.reload_units();
         let again = self.site.fresh();
         let look = |(item, attempt): (&Item<'_>, Attempt)| -> Result<_, Trouble> {
             let note = match attempt.placed? {
@@ -382,7 +392,7 @@ impl Item<'_> {
         let (seen_before, change) = match &self.act {
             Act::Record(record) => return Ok(record.clone()),
             Act::Unit { .. } => {
-                return Err(Trouble::failed("not_looked_at", "a unit is looked at otherwise"));
+                return Err(Trouble::failed("could_not_look", "a unit is looked at otherwise"));
             }
             Act::Change { seen, change, .. } => (seen, change),
         };
@@ -471,7 +481,7 @@ impl Ready {
             match self.receiver.recv() {
                 Ok((at, ready)) => drop(self.early.insert(at, ready)),
                 Err(_) => {
-                    return Err(Trouble::failed("not_written", "the thread that was to write it ended"));
+                    return Err(Trouble::failed("io_error", "the thread that was to write it ended"));
                 }
             }
         }

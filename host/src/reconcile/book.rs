@@ -10,7 +10,7 @@ use tenure_protocol::text::shown;
 
 use super::pass::Progress;
 use crate::resource::{Stands, Trouble};
-use crate::store::Remembered;
+use crate::store::{Remembered, in_a_row};
 
 /// What became of one resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,7 +117,7 @@ impl<'a> Book<'a> {
             Some(before) if before.line.outcome == outcome => (before.line.since, before.began),
             Some(_) | None => (self.now, self.pass),
         };
-        let count = u32::try_from(self.pass.saturating_sub(began).saturating_add(1)).unwrap_or(u32::MAX);
+        let count = in_a_row(began, self.pass);
         let line = ResourceOutcome {
             key: key.to_owned(),
             module: module.to_owned(),

@@ -99,7 +99,7 @@ pub fn preview(input: &PreviewInput<'_>) -> Result<Vec<PreviewLine>, DatabaseErr
     };
     let accounts = Arc::new(Accounts::read(&walker));
     let never = AtomicBool::new(false);
-    let tools = Tools::new(input.ground, input.programs, &never);
+    let tools = Tools::new(input.ground, input.programs, None, &never);
     let sets_owner = !input.ground.is_sandbox();
     let site = Site { walker, accounts, contents: input.contents, sets_owner, tools: &tools };
     let places = Places::of(&site, input.declaration);

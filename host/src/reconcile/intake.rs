@@ -59,23 +59,19 @@ pub fn keep(
     bytes: &Arc<[u8]>,
 ) -> Result<(), DatabaseError> {
     let revision = declaration.header.revision();
-    store.put_declaration(StoredDeclaration { revision, sha256, bytes: Arc::clone(bytes) })?;
-    store.set_note(UNTIDY, &[])
+    store.put_declaration(StoredDeclaration { revision, sha256, bytes: Arc::clone(bytes) })
 }
 
 /// After a pass over `declaration`: if it is the one that is stored, the content that it does not need is dropped. Not
 /// before: a pass of the revision before may still copy from it.
 pub fn tidy(store: &Store, declaration: &Declaration) -> Result<(), DatabaseError> {
     let revision = declaration.header.revision();
-    if store.note(UNTIDY)?.is_none() || store.declaration()?.is_none_or(|held| held.revision != revision) {
+    if !store.is_untidy()? || store.declaration()?.is_none_or(|held| held.revision != revision) {
         return Ok(());
     }
     let needed: Vec<Digest> = declaration.contents().iter().map(|content| content.sha256).collect();
-    store.forget_contents_except(&needed)?;
-    store.clear_note(UNTIDY)
+    store.forget_contents_except(&needed)
 }
-
-const UNTIDY: &str = "contents_untidy";
 
 #[cfg(test)]
 mod tests;

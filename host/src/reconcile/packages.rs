@@ -7,7 +7,7 @@ use tenure_protocol::outcome::Origin;
 use tenure_protocol::resource::Spec;
 
 use super::apply::{Act, Engine, Item};
-use crate::resource::package::{Request, STILL_RUNNING, Terms, UNFINISHED, transact};
+use crate::resource::package::{Request, Terms, UNFINISHED, is_open, transact};
 use crate::resource::{Accounts, Seen, Site, Trouble};
 use crate::store::{Record, State};
 
@@ -70,7 +70,7 @@ impl<'a> Engine<'a> {
         self.site.accounts = Arc::new(Accounts::read(&self.site.walker));
         (self.moved, self.touched) = (true, true);
         // What that transaction brings is ours, though nobody can record it yet.
-        self.unrecorded |= said.iter().flat_map(|said| said.as_ref().err()).any(|e| e.code == STILL_RUNNING);
+        self.unrecorded |= said.iter().flat_map(|said| said.as_ref().err()).any(is_open);
         said
     }
 
@@ -84,7 +84,7 @@ impl<'a> Engine<'a> {
         match (item.verify(site, self.now()), said) {
             (Ok(record), _) => Ok(record),
             (Err(seen), Ok(())) => Err(seen),
-            (Err(seen), Err(said)) if seen.code == "not_as_written" => Err(said),
+            (Err(seen), Err(said)) if seen.code == "not_as_written" || is_open(&said) => Err(said),
             (Err(seen), Err(said)) => {
                 let reason = format!("{}; {}", seen.reason, said.reason);
                 Err(Trouble { reason, ..seen })

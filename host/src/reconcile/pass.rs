@@ -26,7 +26,7 @@ use crate::ground::Ground;
 use crate::ground::own::Own;
 use crate::program::Programs;
 use crate::resource::{Accounts, Site, Tools};
-use crate::store::{Record, Remembered, Store};
+use crate::store::{Record, Remembered, Store, StoreTrouble};
 use crate::walk::Walker;
 
 /// What one pass needs. It blocks for as long as it takes: run it on a worker thread.
@@ -85,10 +85,12 @@ pub struct PassDone {
     pub changed: Vec<ResourceOutcome>,
     /// Keys of the pass before that this one has nothing to say about.
     pub forgotten: Vec<String>,
-    /// What happened; already in the spool, unless `store_trouble` says otherwise.
+    /// What happened; already in the spool, if it was kept.
     pub events: Vec<NodeEvent>,
+    /// Whether the store has all of this.
+    pub kept: bool,
     /// Why the store could not be read or written, if it could not: then nothing more was changed (O-05).
-    pub store_trouble: Option<Refusal>,
+    pub store_trouble: Option<StoreTrouble>,
 }
 
 /// What the store knew when the pass began.
@@ -100,8 +102,11 @@ struct Known {
 
 impl Known {
     fn read(store: &Store) -> Result<Self, DatabaseError> {
-        let pass = store.last_pass()?.map_or(0, |summary| summary.pass).saturating_add(1);
-        Ok(Self { records: store.records()?, previous: store.last_outcomes()?, pass })
+        let kept = store.last_pass()?.map_or(0, |summary| summary.pass);
+        let (records, previous) = (store.records()?, store.last_outcomes()?);
+        // What is open can be read still, but nothing of what is done could be found again.
+        store.in_place()?;
+        Ok(Self { records, previous, pass: store.next_pass(kept) })
     }
 }
 
@@ -111,21 +116,29 @@ pub fn run(input: &PassInput<'_>) -> PassDone {
     let now = Millis(input.clock.now().millis());
     let known = match Known::read(input.store) {
         Ok(known) => known,
-        Err(error) => return blind(input, now, &chain(&error), "store_unreadable"),
+        Err(error) => {
+            let trouble = StoreTrouble::of(&error);
+            let why = trouble.refusal.happened.clone();
+            return blind(input, now, "store_unreadable", &why, Some(trouble));
+        }
     };
+    let tools = Tools::new(input.ground, input.programs, Some(input.store), input.cancelled);
+    if input.programs.is_some() {
+        // Packages bring accounts and files: before anybody looks.
+        tools.finish_packages();
+    }
     let own = Own::look(input.ground);
     let walker = match Walker::new(input.ground, &own) {
         Ok(walker) => walker,
-        Err(error) => return blind(input, now, &chain(&error), "could_not_look"),
+        Err(error) => return blind(input, now, "could_not_look", &chain(&error), None),
     };
     let accounts = Arc::new(Accounts::read(&walker));
-    let tools = Tools::new(input.ground, input.programs, input.cancelled);
     let sets_owner = !input.ground.is_sandbox();
     let site = Site { walker, accounts, contents: input.store, sets_owner, tools: &tools };
     let Known { mut records, previous, pass } = known;
     let book = Book::new(pass, now, previous, input.progress);
     let mut engine = Engine::new(site, input.store, book, input.clock, input.cancelled);
-    match recover::recover(&engine.site, input.store, &mut records, now) {
+    match recover::recover(&mut engine, &mut records) {
         Ok(unsettled) => engine.unsettled = unsettled,
         Err(error) => {
             engine.stop(&error);
@@ -198,19 +211,10 @@ fn conclude(input: &PassInput<'_>, engine: Engine<'_>, begun: Instant) -> PassDo
     let Engine { book, stopped, unrecorded, unsettled, .. } = engine;
     let (pass, started) = (book.pass, book.now);
     let Closed { lines, changed, remember, forgotten, events, unspooled } = book.close();
-    let owned = input.store.owned_count().unwrap_or_default();
-    let summary = Summary {
-        pass,
-        trigger: input.trigger,
-        revision: input.declaration.as_ref().map(|declaration| declaration.header.revision()),
-        started,
-        took_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
-        counts: Counts::of(lines.iter().map(|line| line.outcome)),
-        owned,
-        digest: digest(&lines),
-        refused: input.refused.as_ref().map(|rejected| rejected.why.clone()),
-        refused_revision: input.refused.as_ref().and_then(|rejected| rejected.revision),
-    };
+    let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let mut summary = summary(input, pass, started, &lines);
+    summary.took_ms = took_ms;
+    say_in(&mut summary, stopped.as_ref());
     let kept = input.store.put_pass(
         &summary,
         remember,
@@ -218,20 +222,44 @@ fn conclude(input: &PassInput<'_>, engine: Engine<'_>, begun: Instant) -> PassDo
         unspooled,
         (!unrecorded).then_some(unsettled),
     );
-    let trouble = stopped.or_else(|| kept.err().map(|error| chain(&error)));
-    PassDone {
-        summary,
-        outcomes: lines,
-        changed,
-        forgotten,
-        events,
-        store_trouble: trouble.map(|why| store_trouble("store_unwritable", &why)),
+    let is_kept = kept.is_ok();
+    let store_trouble = stopped.or_else(|| kept.err().map(|error| StoreTrouble::of(&error)));
+    say_in(&mut summary, store_trouble.as_ref());
+    PassDone { summary, outcomes: lines, changed, forgotten, events, kept: is_kept, store_trouble }
+}
+
+fn summary(input: &PassInput<'_>, pass: u64, started: Millis, lines: &[ResourceOutcome]) -> Summary {
+    let declaration = input.declaration.as_ref();
+    Summary {
+        pass,
+        trigger: input.trigger,
+        revision: declaration.map(|declaration| declaration.header.revision()),
+        started,
+        took_ms: 0,
+        counts: Counts::of(lines.iter().map(|line| line.outcome)),
+        owned: input.store.owned_count().unwrap_or_default(),
+        digest: digest(lines),
+        refused: input.refused.as_ref().map(|rejected| rejected.why.clone()),
+        refused_revision: input.refused.as_ref().and_then(|rejected| rejected.revision),
+    }
+}
+
+/// A pass that the store stopped says so upward too, where nothing else is to be said of a declaration.
+fn say_in(summary: &mut Summary, trouble: Option<&StoreTrouble>) {
+    if summary.refused.is_none() {
+        summary.refused = trouble.map(|trouble| trouble.refusal.clone());
     }
 }
 
 /// A pass that does not know what is ours, or cannot look: it changes nothing and says of each resource that nobody
 /// could look.
-fn blind(input: &PassInput<'_>, now: Millis, why: &str, code: &'static str) -> PassDone {
+fn blind(
+    input: &PassInput<'_>,
+    now: Millis,
+    code: &'static str,
+    why: &str,
+    store_trouble: Option<StoreTrouble>,
+) -> PassDone {
     let mut book = Book::new(0, now, HashMap::new(), input.progress);
     let entries = input.declaration.as_ref().map_or(&[][..], |declaration| &declaration.entries);
     book.total = entries.len();
@@ -243,29 +271,11 @@ fn blind(input: &PassInput<'_>, now: Millis, why: &str, code: &'static str) -> P
         book.write(&key, module, Verdict::because(Outcome::Unknown, code, why));
     }
     let Closed { lines, changed, .. } = book.close();
-    let summary = Summary {
-        pass: input.store.last_pass().ok().flatten().map_or(0, |summary| summary.pass),
-        trigger: input.trigger,
-        revision: input.declaration.as_ref().map(|declaration| declaration.header.revision()),
-        started: now,
-        took_ms: 0,
-        counts: Counts::of(lines.iter().map(|line| line.outcome)),
-        owned: input.store.owned_count().unwrap_or_default(),
-        digest: digest(&lines),
-        refused: input.refused.as_ref().map(|rejected| rejected.why.clone()),
-        refused_revision: input.refused.as_ref().and_then(|rejected| rejected.revision),
-    };
-    let store_trouble = Some(store_trouble(code, why));
-    PassDone { summary, outcomes: lines, changed, forgotten: Vec::new(), events: Vec::new(), store_trouble }
-}
-
-fn store_trouble(code: &str, why: &str) -> Refusal {
-    Refusal::new(
-        code,
-        why,
-        "a change that is not recorded would later be taken for somebody else's, so none is made; the host goes on looking",
-        "make room for the host's store and let it be written; the next pass goes on by itself",
-    )
+    let kept = input.store.last_pass().ok().flatten().map_or(0, |summary| summary.pass);
+    let mut summary = summary(input, input.store.next_pass(kept), now, &lines);
+    say_in(&mut summary, store_trouble.as_ref());
+    let (forgotten, events) = (Vec::new(), Vec::new());
+    PassDone { summary, outcomes: lines, changed, forgotten, events, kept: false, store_trouble }
 }
 
 #[cfg(test)]

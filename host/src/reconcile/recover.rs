@@ -1,42 +1,67 @@
 //! After a pass that was cut short: what it had begun is looked at. Where its wanted state is there, it is recorded as
-//! ours with the origin that was noted; what it wrote beside is removed; the rest is planned again (H-09). Where nobody can
-//! look, the intent stays.
+//! ours with the origin that was noted; what a tool was at is ours with what it got done; what was written beside is
+//! removed; the rest is planned again (H-09). Where nobody can look, the intent stays.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use tenure_actors::database::DatabaseError;
-use tenure_protocol::id::Millis;
-use tenure_protocol::resource::{ResourceKey, Spec};
+use tenure_protocol::event::DRIFT_REPAIRED;
+use tenure_protocol::id::{Digest, Millis};
+use tenure_protocol::outcome::Origin;
+use tenure_protocol::resource::{ResourceKey, Spec, UnitSpec};
 
-use crate::resource::{Site, Trouble};
-use crate::store::{Intent, Record, State, Store, Wanted};
+use super::apply::Engine;
+use crate::ground::own::is_unit_file;
+use crate::resource::{Seen, Site, Trouble};
+use crate::store::{Intent, Record, State, Wanted};
+
+/// What of an intent was found to be so.
+struct Worked {
+    record: Record,
+    /// It is again as it was recorded before: somebody else had changed it.
+    repaired: bool,
+}
+
+/// What became of a repair is told, though by whom it was needed nobody knows any more.
+const REPAIRED: &str = "it was not as it was left, and was put right just before the host was started anew";
 
 /// Brings `records` up to what really is ours, and the store with them. Returns the keys of which that is not known.
 pub(super) fn recover(
-    site: &Site<'_>,
-    store: &Store,
+    engine: &mut Engine<'_>,
     records: &mut HashMap<String, Record>,
-    now: Millis,
 ) -> Result<HashSet<String>, DatabaseError> {
-    let intents = store.intents()?;
+    let intents = engine.store.intents()?;
     if intents.is_empty() {
         return Ok(HashSet::new());
     }
-    let mut ours = Vec::new();
-    let mut unsettled = HashSet::new();
+    let (mut ours, mut events, mut unsettled) = (Vec::new(), Vec::new(), HashSet::new());
+    let mut unit_files = false;
+    let is_package = |intent: &Intent| matches!(intent.wanted, Wanted::Package(_));
+    // What still runs may bring what is not there yet, also where nobody declares it any more.
+    let goes_on = intents.iter().any(is_package) && engine.site.tools.packages_in_doubt();
     for intent in &intents {
+        let known = records.get(&intent.key);
         let worked = intent.key.parse::<ResourceKey>().ok().map(|key| {
-            clear(site, &key, &intent.temporary);
-            worked(site, intent, records.contains_key(&intent.key), now)
+            clear(&engine.site, &key, &intent.temporary);
+            // Whether the service manager has read it since, nobody knows.
+            unit_files |= key.path().is_some_and(is_unit_file);
+            worked(&engine.site, intent, known, engine.book.now)
         });
         match worked {
-            Some(Ok(record)) => ours.extend(record),
+            Some(Ok(Some(Worked { record, repaired }))) => {
+                events.extend(repaired.then(|| engine.book.event(DRIFT_REPAIRED, &record.key, REPAIRED)));
+                ours.push(record);
+            }
+            Some(Ok(None)) if goes_on && is_package(intent) => drop(unsettled.insert(intent.key.clone())),
+            Some(Ok(None)) => {}
             // Nobody could look, or a newer host noted it.
             Some(Err(_)) | None => drop(unsettled.insert(intent.key.clone())),
         }
     }
     records.extend(ours.iter().map(|record| (record.key.clone(), record.clone())));
-    store.record(ours, Vec::new(), Vec::new())?;
+    engine.store.record(ours, Vec::new(), events.clone())?;
+    engine.book.events.extend(events);
+    engine.unit_files = unit_files;
     Ok(unsettled)
 }
 
@@ -50,12 +75,15 @@ fn clear(site: &Site<'_>, key: &ResourceKey, temporary: &str) {
     }
 }
 
-fn worked(site: &Site<'_>, intent: &Intent, is_ours: bool, now: Millis) -> Result<Option<Record>, Trouble> {
+fn worked(
+    site: &Site<'_>,
+    intent: &Intent,
+    known: Option<&Record>,
+    now: Millis,
+) -> Result<Option<Worked>, Trouble> {
     let spec = match &intent.wanted {
         Wanted::Package(spec) => Spec::Package(spec.clone()),
-        // What it restarts on is in its record already.
-        Wanted::Unit(_) if is_ours => return Ok(None),
-        Wanted::Unit(spec) => Spec::Unit(spec.clone()),
+        Wanted::Unit(spec) | Wanted::Restarted { spec, .. } => Spec::Unit(spec.clone()),
         Wanted::File(spec) => Spec::File(spec.clone()),
         Wanted::Directory(spec) => Spec::Directory(spec.clone()),
         // Its record is still there, and it leaves again.
@@ -63,26 +91,85 @@ fn worked(site: &Site<'_>, intent: &Intent, is_ours: bool, now: Millis) -> Resul
     };
     let seen = site.observe(&spec, true)?;
     let is_there = site.differences(&spec, &seen).is_ok_and(|differs| differs.is_empty());
-    let Some(state) = seen.state().filter(|_| is_there) else { return Ok(None) };
-    let applied = declared_only(state, &spec);
-    Ok(Some(Record {
-        key: intent.key.clone(),
-        module: intent.module.clone(),
-        origin: intent.origin,
-        earlier: intent.earlier.clone(),
-        applied,
-        recorded_at: now,
+    let applied = match (&intent.wanted, known) {
+        (Wanted::Restarted { spec, began, on }, Some(_)) => restarted(spec, *began, on, &seen),
+        (Wanted::Restarted { spec, began, on }, None) => {
+            restarted(spec, *began, on, &seen).or_else(|| unit(spec, intent, None, &seen, is_there))
+        }
+        (Wanted::Unit(spec), _) => unit(spec, intent, known, &seen, is_there),
+        (_, _) if is_there => seen.state(),
+        (_, Some(_)) => None,
+        (_, None) => begun(intent, &seen),
+    };
+    Ok(applied.map(|applied| Worked {
+        repaired: known.is_some_and(|known| known.applied == applied),
+        record: record(intent, known, applied, now),
     }))
 }
 
+/// How a unit began, and what it was before us, its first record knows; an intent of a later change does not.
+fn record(intent: &Intent, known: Option<&Record>, applied: State, now: Millis) -> Record {
+    match known {
+        Some(known) if intent.key.starts_with("unit:") => {
+            let recorded_at = if known.applied == applied { known.recorded_at } else { now };
+            Record { applied, recorded_at, ..known.clone() }
+        }
+        Some(_) | None => Record {
+            key: intent.key.clone(),
+            module: intent.module.clone(),
+            origin: intent.origin,
+            earlier: intent.earlier.clone(),
+            applied,
+            recorded_at: now,
+        },
+    }
+}
+
+/// A unit that is ours is repaired, or its turn comes again. Of one that is not yet ours, what was brought about of it
+/// is, though it be half of what was wanted: else it would be taken for how the unit was before us.
+fn unit(
+    spec: &UnitSpec,
+    intent: &Intent,
+    known: Option<&Record>,
+    seen: &Seen,
+    is_there: bool,
+) -> Option<State> {
+    let state = declared_only(seen.state()?, spec);
+    match known {
+        // What it restarts on is in its record already.
+        Some(known) => {
+            let state = state.following_as(&known.applied);
+            (is_there && state == known.applied).then_some(state)
+        }
+        None => (is_there || state != declared_only(intent.earlier.clone(), spec)).then_some(state),
+    }
+}
+
+/// A unit that was about to be restarted and runs anew since, with what lay there when it was noted.
+fn restarted(spec: &UnitSpec, began: u64, on: &BTreeMap<String, Digest>, seen: &Seen) -> Option<State> {
+    let Seen::Unit(shown) = seen else { return None };
+    let runs_anew = shown.is_up() && shown.began != began && spec.running != Some(false);
+    Some(declared_only(seen.state()?, spec).following(on.clone())).filter(|_| runs_anew)
+}
+
+/// A package that was brought and is not whole is ours all the same: it goes when it leaves the declaration.
+fn begun(intent: &Intent, seen: &Seen) -> Option<State> {
+    match seen {
+        Seen::Package { version, unfinished: Some(_), .. } if intent.origin == Origin::Created => {
+            Some(State::Package { version: version.clone() })
+        }
+        _ => None,
+    }
+}
+
 /// Of a unit only what is declared is kept, and what it restarts on is not known to have been there when it began.
-fn declared_only(state: State, spec: &Spec) -> State {
-    match (state, spec) {
-        (State::Unit { enabled, running, on }, Spec::Unit(spec)) => State::Unit {
+fn declared_only(state: State, spec: &UnitSpec) -> State {
+    match state {
+        State::Unit { enabled, running, on } => State::Unit {
             enabled: enabled.filter(|_| spec.enabled.is_some()),
             running: running.filter(|_| spec.running.is_some()),
             on,
         },
-        (state, _) => state,
+        state => state,
     }
 }

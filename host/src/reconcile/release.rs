@@ -212,6 +212,8 @@ fn settle(engine: &mut Engine<'_>, left: Vec<(&Record, Left)>) {
         let key = record.key.parse::<ResourceKey>().ok();
         engine.unit_files |= key.as_ref().and_then(ResourceKey::path).is_some_and(is_unit_file);
     }
+    // Before the record goes: afterwards nobody would know that it was still to be done.
+    engine.reload_units();
     let gone: Vec<&(&Record, Verdict)> =
         verdicts.iter().filter(|(_, v)| v.outcome.is_as_declared()).collect();
     let events: Vec<_> = gone

@@ -9,7 +9,7 @@ use tenure_actors::database::DatabaseError;
 use tenure_actors::watchdog::Progress;
 use tenure_actors::work::Panicked;
 use tenure_protocol::declaration::{Declaration, DeclarationError, Header};
-use tenure_protocol::event;
+use tenure_protocol::event::{self, NodeEvent};
 use tenure_protocol::outcome::Outcome;
 use tenure_protocol::refusal::{Refusal, chain};
 use tenure_protocol::report::{Summary, Trigger};
@@ -21,6 +21,7 @@ use super::pass::{self, PassDone, PassInput, Rejected};
 use crate::identity::StoredIdentity;
 use crate::outbox::Report;
 use crate::program::{self, ProgramError, Programs, Ran};
+use crate::store::{Cure, StoreTrouble};
 
 /// What a turn came to.
 #[derive(Debug)]
@@ -32,7 +33,7 @@ pub(super) enum Turn {
         /// As it is reported.
         report: Box<Report>,
         /// Why the store could not be read or written, if it could not.
-        store_trouble: Option<Refusal>,
+        store_trouble: Option<StoreTrouble>,
     },
 }
 
@@ -51,27 +52,100 @@ impl Drop for Idle {
     }
 }
 
+/// Why a turn came to nothing.
+#[derive(Debug)]
+pub(super) enum NoTurn {
+    /// What is stored cannot be held.
+    Refused(Refusal),
+    /// The store does not say what is stored.
+    Store(StoreTrouble),
+}
+
+impl From<DatabaseError> for NoTurn {
+    fn from(error: DatabaseError) -> Self {
+        Self::Store(StoreTrouble::of(&error))
+    }
+}
+
+impl NoTurn {
+    /// In words.
+    pub(super) fn refusal(self) -> Refusal {
+        match self {
+            Self::Refused(refusal) => refusal,
+            Self::Store(trouble) => trouble.refusal,
+        }
+    }
+}
+
+/// One turn; where it finds the store lost, what can be done about that is done, and the daemon asked to open it anew.
 pub(super) fn run(
     setting: &Setting,
     trigger: Trigger,
     refused: Option<Rejected>,
     cancelled: &AtomicBool,
-) -> Result<Turn, Refusal> {
+) -> Result<Turn, NoTurn> {
+    let mut turn = hold(setting, trigger, refused, cancelled);
+    let trouble = match &turn {
+        Ok(Turn::Done { store_trouble, .. }) => store_trouble.as_ref(),
+        Err(NoTurn::Store(trouble)) => Some(trouble),
+        Ok(Turn::Idle) | Err(NoTurn::Refused(_)) => None,
+    };
+    match trouble.map(|trouble| trouble.cure) {
+        Some(Cure::OpenAnew) => setting.anew.notify_one(),
+        Some(Cure::WriteBack) => match setting.store.write_back() {
+            Ok(()) => setting.anew.notify_one(),
+            // What is open is the only copy: it stays open until the next pass has put it into the file.
+            Err(error) => name_anew(&mut turn, StoreTrouble::not_written_back(&error)),
+        },
+        Some(Cure::PutBack) => match setting.store.put_back(&setting.ground) {
+            Ok(()) => {
+                tracing::warn!(path = %setting.ground.store().display(), "store written to its place again");
+                setting.anew.notify_one();
+            }
+            Err(error) => tracing::error!(error = %chain(&error), "store not written to its place again"),
+        },
+        Some(Cure::Time) | None => {}
+    }
+    turn
+}
+
+/// What stands in the way of the cure is what is told, also upward.
+fn name_anew(turn: &mut Result<Turn, NoTurn>, trouble: StoreTrouble) {
+    match turn {
+        Ok(Turn::Done { report, store_trouble }) => {
+            let refused = &mut report.summary.refused;
+            if *refused == store_trouble.as_ref().map(|trouble| trouble.refusal.clone()) {
+                *refused = Some(trouble.refusal.clone());
+            }
+            *store_trouble = Some(trouble);
+        }
+        Err(NoTurn::Store(before)) => *before = trouble,
+        Ok(Turn::Idle) | Err(NoTurn::Refused(_)) => {}
+    }
+}
+
+fn hold(
+    setting: &Setting,
+    trigger: Trigger,
+    refused: Option<Rejected>,
+    cancelled: &AtomicBool,
+) -> Result<Turn, NoTurn> {
     // A pass of an earlier life of the loop may still be at its last group; two never overlap.
     let alone = setting.store.passing();
     let _alone = alone.lock().unwrap_or_else(PoisonError::into_inner);
     let _idle = Idle(setting.progress.clone());
     setting.progress.step("reconcile", STEP);
     let store = &setting.store;
-    let stored = store.declaration().map_err(unreadable)?;
-    let identity = store.identity::<StoredIdentity>().map_err(unreadable)?;
+    let stored = store.declaration()?;
+    let identity = store.identity::<StoredIdentity>()?;
     if identity.is_none() && (trigger != Trigger::Asked || stored.is_none()) {
+        store.in_place()?;
         return Ok(Turn::Idle);
     }
     let declaration = stored
         .map(|stored| Declaration::parse(&stored.bytes))
         .transpose()
-        .map_err(not_understood)?
+        .map_err(|error| NoTurn::Refused(not_understood(error)))?
         .map(Arc::new);
     // One that was applied by hand, or is of an earlier life: under another identity it would drop what is ours.
     let (declaration, refused) = match (declaration, &identity) {
@@ -109,8 +183,8 @@ pub(super) fn run(
         tracing::debug!(%error, "content that nothing needs was not dropped");
     }
     say(&done);
-    let PassDone { summary, outcomes, changed, forgotten, store_trouble, .. } = done;
-    let all = store_trouble.is_some().then_some(outcomes);
+    let PassDone { summary, outcomes, changed, forgotten, kept, store_trouble, .. } = done;
+    let all = (!kept).then_some(outcomes);
     let report = Box::new(Report { summary, changed, forgotten, all });
     Ok(Turn::Done { report, store_trouble })
 }
@@ -154,15 +228,21 @@ impl Programs for Announced<'_> {
 
 /// One pass over what is stored, for a command that has taken the store's lock; with the store's own trouble, if any.
 pub(crate) fn by_hand(setting: &Setting) -> Result<(Summary, Option<Refusal>), Refusal> {
-    match run(setting, Trigger::Asked, None, &AtomicBool::new(false))? {
+    match run(setting, Trigger::Asked, None, &AtomicBool::new(false)).map_err(NoTurn::refusal)? {
         Turn::Idle => Err(nothing_to_hold()),
-        Turn::Done { report, store_trouble } => Ok((report.summary, store_trouble)),
+        Turn::Done { report, store_trouble } => {
+            Ok((report.summary, store_trouble.map(|trouble| trouble.refusal)))
+        }
     }
 }
 
 /// One line per change of state; a quiet pass is quiet (H-10).
 fn say(done: &PassDone) {
-    for event in &done.events {
+    // What could not be kept is no news: the next pass finds it anew, and says it when it is kept.
+    let is_news = |event: &&NodeEvent| {
+        done.kept || ![event::FAILURE_BEGAN, event::FAILURE_ENDED].contains(&event.kind.as_str())
+    };
+    for event in done.events.iter().filter(is_news) {
         let key = event.key.as_deref().map(display);
         match event.kind.as_str() {
             event::DRIFT_REPAIRED => tracing::info!(key, what = event.text, "drift repaired"),
@@ -173,12 +253,10 @@ fn say(done: &PassDone) {
             kind => tracing::info!(%kind, key, what = event.text, "event"),
         }
     }
-    if let Some(trouble) = &done.store_trouble {
-        tracing::error!(code = %trouble.code, why = trouble.happened, "store in trouble");
-    }
     let summary = &done.summary;
     // What was applied in the pass before and is as declared in this one is no news.
-    let moved = !done.events.is_empty() || done.changed.iter().any(|line| line.outcome != Outcome::Unchanged);
+    let changed = done.changed.iter().any(|line| line.outcome != Outcome::Unchanged);
+    let moved = done.events.iter().any(|event| is_news(&event)) || done.kept && changed;
     match summary.trigger {
         Trigger::Start | Trigger::Declaration | Trigger::Asked => reconciled(summary),
         Trigger::Timer | Trigger::Reconnect if moved => reconciled(summary),
@@ -213,12 +291,7 @@ fn took(summary: &Summary) -> String {
 
 /// The store did not answer.
 pub(crate) fn unreadable(error: DatabaseError) -> Refusal {
-    Refusal::new(
-        "store_unreadable",
-        format!("the host's store does not answer: {}", chain(&error)),
-        "the host does not know what it was told and owns, so it changes nothing",
-        "look at the disk below /var/lib/tenure-host; the host tries again by itself",
-    )
+    StoreTrouble::of(&error).refusal
 }
 
 pub(crate) fn not_understood(error: DeclarationError) -> Refusal {
@@ -262,6 +335,18 @@ pub(super) fn broke_off(panicked: &Panicked) -> Refusal {
         "pass_broke_off",
         format!("the pass broke off: {panicked}"),
         "this is a fault of the host; what was changed before is recorded or planned again",
-        "report it with the journal of tenure-host; the host tries again by itself",
+        "report it with what `journalctl -u tenure-host` shows; the host tries again by itself",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pass_that_broke_off_is_our_fault_and_says_where_to_look() {
+        let refusal = broke_off(&Panicked { said: "index out of bounds".to_owned() });
+        assert_eq!(refusal.code, "pass_broke_off");
+        assert!(refusal.remedy.contains("journalctl -u tenure-host"), "{refusal:?}");
+    }
 }

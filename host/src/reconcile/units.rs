@@ -16,7 +16,7 @@ use super::plan::drift;
 use super::survey;
 use crate::resource::unit::{Act, Active, Shown, acts};
 use crate::resource::{Seen, Site, Trouble};
-use crate::store::{Record, State};
+use crate::store::{Intent, Record, State, Wanted};
 
 /// How long what was started is given to fall over again.
 const SETTLE: Duration = Duration::from_millis(1_500);
@@ -47,10 +47,13 @@ impl<'a> Engine<'a> {
         let mut turns = Vec::with_capacity(taken.len());
         for item in taken {
             match self.unit_turn(item) {
-                Ok(mut turn) => {
-                    turn.act(&self.site);
-                    turns.push(turn);
-                }
+                Ok(mut turn) => match self.journal(&turn) {
+                    Ok(()) => {
+                        turn.act(&self.site);
+                        turns.push(turn);
+                    }
+                    Err(verdict) => self.settle(item.resource, verdict),
+                },
                 Err(verdict) => self.settle(item.resource, verdict),
             }
         }
@@ -62,10 +65,9 @@ impl<'a> Engine<'a> {
     /// Looks again where something was changed since the pass began, after the service manager has read what it has to.
     fn look_at_units(&mut self, taken: &[Item<'a>]) {
         let names: Vec<&str> = taken.iter().map(|item| item.resource.key.name()).collect();
-        if self.unit_files {
-            self.reload_units();
-        }
-        if self.touched {
+        let unread = self.unit_files;
+        self.reload_units();
+        if self.touched || unread {
             self.site.tools.look_at_units(&names);
         }
         let stale = |item: &Item<'_>| match self.site.observe(&item.resource.spec, false) {
@@ -91,12 +93,12 @@ impl<'a> Engine<'a> {
 
     fn unit_turn(&self, item: &Item<'a>) -> Result<Turn<'a>, Verdict> {
         let (Spec::Unit(spec), Doing::Unit { record, .. }) = (&item.resource.spec, &item.act) else {
-            return Err(Trouble::failed("not_looked_at", "this is no unit").into());
+            return Err(Trouble::failed("could_not_look", "this is no unit").into());
         };
         let before = survey::observe(&self.site, item.resource, *record, false).map_err(Verdict::from)?;
         let differs = self.site.differences(&item.resource.spec, &before).map_err(Verdict::from)?;
         let Seen::Unit(shown) = &before else {
-            return Err(Trouble::failed("not_looked_at", "this is no unit").into());
+            return Err(Trouble::failed("could_not_look", "this is no unit").into());
         };
         let (fired, key) = self.triggers.fired(spec, *record, self.began(shown));
         let acts = acts(spec, shown, fired);
@@ -117,6 +119,24 @@ impl<'a> Engine<'a> {
             drift: drifted,
             said: Ok(()),
         })
+    }
+
+    /// Notes that this unit is about to be restarted: whoever finds the note can tell whether it was (H-09).
+    fn journal(&mut self, turn: &Turn<'a>) -> Result<(), Verdict> {
+        let Seen::Unit(shown) = &turn.before else { return Ok(()) };
+        if !turn.does(&[Act::Restart]) {
+            return Ok(());
+        }
+        let (spec, began) = (turn.spec.clone(), shown.began);
+        self.intend_also(vec![Intent {
+            key: turn.resource.key.to_string(),
+            module: turn.resource.module.as_str().to_owned(),
+            origin: if turn.changes_state() { Origin::Changed } else { Origin::AlreadyThere },
+            earlier: turn.before.state().unwrap_or(State::Absent),
+            wanted: Wanted::Restarted { spec, began, on: self.triggers.on(turn.spec) },
+            temporary: String::new(),
+        }]);
+        self.halted_by_store().map_or(Ok(()), Err)
     }
 
     /// When it last began to run, on the clock of the records.

@@ -4,21 +4,26 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use tenure_protocol::refusal::chain;
 use tenure_protocol::resource::{PackageSpec, PackageWanted};
 
 use super::{Seen, Tools, Trouble};
 use crate::ground::own::OWN_PACKAGE;
 
+mod apart;
 mod apt;
+mod database;
 mod dpkg;
+mod finish;
+mod journal;
 mod lock;
+mod owner;
 mod transact;
 mod transaction;
 mod version;
 
-pub(crate) use apt::STILL_RUNNING;
+pub(crate) use apart::{STILL_RUNNING, is_open};
 pub(super) use dpkg::Packages;
+pub(crate) use journal::{Begun, Journal, Unwritten};
 pub(crate) use transact::{Request, Terms, transact};
 
 use apt::Apt;
@@ -32,28 +37,11 @@ pub(crate) type Names<'a> = BTreeSet<&'a str>;
 /// The code of a package that dpkg began with and did not finish.
 pub(crate) const UNFINISHED: &str = "package_unfinished";
 
-const STATUS: &str = "/var/lib/dpkg/status";
-
 impl Tools<'_> {
     /// What is installed, as it was when it was first asked for.
     fn packages(&self) -> Result<Arc<Packages>, Trouble> {
         self.programs()?;
-        self.packages_seen().get_or_insert_with(|| self.read_packages()).clone()
-    }
-
-    fn read_packages(&self) -> Result<Arc<Packages>, Trouble> {
-        let path = self.at(STATUS);
-        let bytes = std::fs::read(&path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => {
-                let reason =
-                    format!("this machine has no dpkg database ({STATUS}), and no other is performed yet");
-                Trouble::refused("no_package_manager", reason)
-            }
-            _ => Trouble::unknown("could_not_look", format!("{STATUS} cannot be read: {error}")),
-        })?;
-        let text = String::from_utf8_lossy(&bytes);
-        let unreadable = |error: dpkg::Unreadable| Trouble::unknown("could_not_look", chain(&error));
-        Packages::parse(&text).map(Arc::new).map_err(unreadable)
+        self.packages_seen().get_or_insert_with(|| database::read(self)).clone()
     }
 
     /// A transaction of an earlier life of the host that still runs, as what it makes of packages.
@@ -62,7 +50,7 @@ impl Tools<'_> {
             return Ok(None);
         }
         let running = Apt { programs: self.programs()? }.running()?;
-        Ok(running.map(|unit| apt::still_running(&unit)))
+        Ok(running.map(|unit| apart::still_running(&unit)))
     }
 
     /// Somebody may have installed or removed something: the next look reads anew.
@@ -100,9 +88,12 @@ pub(super) fn differences(spec: &PackageSpec, seen: &Seen) -> Result<Vec<String>
     };
     let PackageSpec { name, wanted } = spec;
     if let Some(word) = unfinished {
+        // What was being unpacked cannot be configured.
+        let half = format!("apt-get install --reinstall {name}");
+        let command = if word == "half-installed" { half.as_str() } else { "dpkg --configure -a" };
         let reason = format!(
-            "dpkg began with {name} and did not finish: it is {word}; run `dpkg --configure -a` on the machine and \
-             look at what it says"
+            "dpkg began with {name} and did not finish: it is {word}; run `{command}` on the machine and look at what \
+             it says"
         );
         return Err(Trouble::failed(UNFINISHED, reason));
     }

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::Trouble;
-use super::package::Packages;
+use super::package::{Journal, Packages};
 use super::unit::Shown;
 use crate::ground::Ground;
 use crate::program::Programs;
@@ -18,6 +18,8 @@ use crate::program::Programs;
 pub struct Tools<'a> {
     programs: Option<&'a dyn Programs>,
     ground: &'a Ground,
+    /// Where transactions are noted; none: none is run.
+    pub(super) journal: Option<&'a dyn Journal>,
     /// Set: what only waits is not waited for any longer.
     pub(super) cancelled: &'a AtomicBool,
     packages: Mutex<Option<Result<Arc<Packages>, Trouble>>>,
@@ -27,11 +29,17 @@ pub struct Tools<'a> {
 }
 
 impl<'a> Tools<'a> {
-    /// The tools of the machine at `ground`; no programs: none are run there.
-    pub fn new(ground: &'a Ground, programs: Option<&'a dyn Programs>, cancelled: &'a AtomicBool) -> Self {
+    /// The tools of the machine at `ground`; no programs: none are run there; no journal: nothing is changed.
+    pub(crate) fn new(
+        ground: &'a Ground,
+        programs: Option<&'a dyn Programs>,
+        journal: Option<&'a dyn Journal>,
+        cancelled: &'a AtomicBool,
+    ) -> Self {
         Self {
             programs,
             ground,
+            journal,
             cancelled,
             packages: Mutex::default(),
             units: Mutex::default(),

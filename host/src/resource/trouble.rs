@@ -163,3 +163,39 @@ pub(super) fn copying(path: &DeclaredPath, error: ContentsError) -> Trouble {
         ContentsError::Taking(error) => writing(path, "written", &error),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // case: O-70
+    #[test]
+    fn the_way_to_a_path_and_what_the_system_says_each_have_their_own_code() {
+        let at = || "/srv/a".to_owned();
+        for (error, code) in [
+            (WalkError::Missing { at: at() }, "parent_missing"),
+            (WalkError::NotADirectory { at: at() }, "parent_not_a_directory"),
+            (WalkError::Link { at: at(), to: "/etc".to_owned() }, "link_not_followed"),
+            (WalkError::TooManyLinks { at: at() }, "too_many_links"),
+            (WalkError::Io { at: at(), source: Errno::EIO }, "could_not_look"),
+        ] {
+            let trouble = walking(error);
+            assert_eq!(trouble.code, code);
+            assert!(trouble.reason.contains("/srv/a"), "{trouble:?}");
+        }
+        let path = DeclaredPath::new("/srv/a").unwrap();
+        for (errno, code) in [
+            (Errno::ENOSPC, "no_space"),
+            (Errno::EDQUOT, "no_space"),
+            (Errno::EROFS, "read_only"),
+            (Errno::EPERM, "not_permitted"),
+            (Errno::EIO, "io_error"),
+        ] {
+            assert_eq!(writing(&path, "written", &errno.into()).code, code);
+        }
+        let sha256 = tenure_protocol::id::Digest::of(b"x");
+        let unreadable = ContentsError::Unreadable { sha256, why: "bad sector".to_owned() };
+        assert_eq!(copying(&path, unreadable).code, "content_unreadable");
+        assert_eq!(copying(&path, ContentsError::Missing(sha256)).code, "content_missing");
+    }
+}

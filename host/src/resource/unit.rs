@@ -7,6 +7,7 @@ use tenure_protocol::resource::{UnitName, UnitSpec};
 
 use super::{Seen, Tools, Trouble};
 use crate::ground::own::is_own_unit;
+use crate::steps;
 
 mod systemctl;
 mod systemd;
@@ -56,12 +57,14 @@ impl Tools<'_> {
 
     /// Does this with a unit.
     pub(crate) fn act(&self, act: Act, name: &str) -> Result<(), Trouble> {
-        self.manager()?.act(act, name)
+        let manager = self.manager()?;
+        steps::UNIT_ACTED.take(|| manager.act(act, name))
     }
 
     /// Has the service manager read its unit files anew.
     pub(crate) fn daemon_reload(&self) -> Result<(), Trouble> {
-        self.manager()?.daemon_reload()
+        let manager = self.manager()?;
+        steps::UNITS_READ.take(|| manager.daemon_reload())
     }
 
     /// Lets so much time pass.

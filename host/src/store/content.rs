@@ -10,7 +10,8 @@ use tenure_protocol::content::{PIECE, Piece};
 use tenure_protocol::id::Digest;
 use tenure_protocol::resource::Content;
 
-use super::{Store, signed, whole};
+use super::{Store, UNTIDY, signed, whole};
+use crate::steps;
 
 /// Why a piece was not taken. What was kept of that content before stays, unless it is said otherwise.
 #[derive(Debug, thiserror::Error)]
@@ -88,7 +89,7 @@ impl Store {
     /// Keeps pieces in one transaction, up to the first that is refused; says whether the content of the last is now
     /// here whole. A piece of something that is here whole is taken and changes nothing.
     pub fn put_pieces(&self, pieces: Vec<Piece>) -> Result<bool, ContentError> {
-        self.database.write_blocking(move |t| {
+        self.write(steps::CONTENT_KEPT, move |t| {
             let mut complete = false;
             for piece in &pieces {
                 match put(t, piece)? {
@@ -111,10 +112,10 @@ impl Store {
         Ok(found.map(|(id, size)| Reader { store: self, id, size, next: 0 }))
     }
 
-    /// Drops every content but these.
+    /// Drops every content but these; nothing is untidy then.
     pub fn forget_contents_except(&self, keep: &[Digest]) -> Result<(), DatabaseError> {
         let keep: HashSet<Digest> = keep.iter().copied().collect();
-        self.database.write_blocking(move |t| {
+        self.write(steps::CONTENT_DROPPED, move |t| {
             let all: Vec<(i64, [u8; 32])> = t
                 .prepare_cached("SELECT id, sha256 FROM content")?
                 .query_map((), |row| Ok((row.get(0)?, row.get(1)?)))?
@@ -123,7 +124,7 @@ impl Store {
             for (id, _) in all.iter().filter(|(_, sha256)| !keep.contains(&Digest::from_bytes(*sha256))) {
                 delete.execute([id])?;
             }
-            Ok(())
+            t.prepare_cached("DELETE FROM fact WHERE name = ?1")?.execute([UNTIDY]).map(drop)
         })
     }
 }

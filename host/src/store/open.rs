@@ -1,21 +1,24 @@
 //! Opening the host's store. What is damaged is set aside under a name of its own and said (H-11); what is newer, in
 //! use, another program's or unreadable is named and not touched.
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tenure_actors::clock::Moment;
-use tenure_actors::database::{Create, Database, DatabaseError, OpenError, Opening};
+use tenure_actors::database::{self, Create, Database, DatabaseError, Obstacle, OpenError, Opening};
 use tenure_protocol::event::{NodeEvent, STORE_LOST};
 use tenure_protocol::id::{EventId, Millis, StoreId};
-use tenure_protocol::refusal::Explain;
 use tenure_protocol::wire::codec::encode;
 
+use super::aside::{alone, is_log_alone, kept, set_aside};
+use super::back::take_back;
 use super::schema::{APPLICATION_ID, MIGRATIONS};
-use super::{STORE_ID, Store, fact, set_fact};
+use super::{STORE_ID, Store, fact, numbers, reserve, rusqlite, set_fact};
 use crate::ground::Ground;
+use crate::steps;
+
+mod explain;
 
 /// An open store, and what an operator should hear about it.
 #[derive(Debug)]
@@ -23,7 +26,7 @@ pub struct Opened {
     /// The store.
     pub store: Store,
     /// That the one before was lost, and where what is left of it lies. Told again at each start until
-    /// [`Store::clear_note`] of `store_note`.
+    /// the control plane has acknowledged the event that says so.
     pub note: Option<String>,
 }
 
@@ -54,53 +57,81 @@ pub enum OpenStoreError {
 impl Store {
     /// Opens the store of this ground; where there is none it is made if `create` says so. A damaged one is renamed,
     /// kept, and replaced by a new one: the note says so, and a `store_lost` event waits in the spool. The directories
-    /// must be there ([`Ground::create`]). Without `create` a damaged one is refused and not touched. It reads the whole file once: not for a runtime's worker.
+    /// must be there ([`Ground::create`]). Without `create` a damaged one is refused and not touched. It reads the whole
+    /// file once: not for a runtime's worker.
     pub fn open(ground: &Ground, create: bool, now: Moment) -> Result<Opened, OpenStoreError> {
         let path = ground.store();
-        let missing = !path.exists();
-        let lost = match open(&path, if create { Create::WhenAbsent } else { Create::Never }) {
-            // A machine that has its key had a store.
-            Ok(database) if missing && has_key(ground) => {
-                return begin(&path, database, Some(gone()), now);
-            }
-            Ok(database) => return begin(&path, database, None, now),
-            Err(
-                error
-                @ (OpenError::Damaged { .. } | OpenError::NotADatabase { .. } | OpenError::Empty { .. }),
-            ) => error,
-            Err(error) => return Err(error.into()),
-        };
-        // Whoever only looks leaves it to the host to set it aside.
+        // Before anything opens it: that makes a new log.
+        let log_gone = log_gone(&path);
         if !create {
-            return Err(lost.into());
+            // Whoever only looks leaves it to the host to set a damaged one aside.
+            return begin(ground, open(&path, Create::Never)?, log_gone, now);
         }
-        let failed = |source| OpenStoreError::SetAside { path: path.clone(), source };
-        let _alone = alone(&path).map_err(failed)?;
-        // Another process may have set it aside while we waited; then the one that lies there now is good.
-        let lost = match open(&path, Create::Never) {
-            Ok(database) => return begin(&path, database, None, now),
-            Err(OpenError::Absent { .. }) => lost,
-            Err(
-                error
-                @ (OpenError::Damaged { .. } | OpenError::NotADatabase { .. } | OpenError::Empty { .. }),
-            ) => error,
-            Err(error) => return Err(error.into()),
+        let before = || log_gone.or_else(|| life_before(ground, &path).ok().flatten());
+        let first = match open(&path, Create::Never) {
+            Ok(database) => return begin(ground, database, before(), now),
+            Err(error) => unusable(error)?,
         };
-        let kept = set_aside(&path, now).map_err(failed)?;
-        let database = open(&path, Create::WhenAbsent)?;
-        begin(&path, database, Some(damaged(&lost, &kept)), now)
+        let failed = |source| match first {
+            OpenError::Absent { .. } => {
+                let why = Obstacle::of(&source);
+                OpenError::CannotOpen { path: path.clone(), why, source: io::Error::into(source) }.into()
+            }
+            _ => OpenStoreError::SetAside { path: path.clone(), source },
+        };
+        let _alone = alone(&path).map_err(failed)?;
+        if !path.exists() && take_back(&path, now).map_err(failed)? {
+            tracing::warn!(path = %path.display(), "store put back that was being written to its place again");
+        }
+        // Another process may have put it right while we waited; then the one that lies there now is good.
+        let lost = match open(&path, Create::Never) {
+            Ok(database) => return begin(ground, database, before(), now),
+            Err(error) => unusable(error)?,
+        };
+        let lost = match lost {
+            OpenError::Absent { .. } if !is_log_alone(&path) => life_before(ground, &path).map_err(failed)?,
+            OpenError::Absent { .. } => Some(gone(Some(&set_aside(&path, now).map_err(failed)?))),
+            lost => Some(damaged(&lost, &set_aside(&path, now).map_err(failed)?)),
+        };
+        begin(ground, open(&path, Create::WhenAbsent)?, lost, now)
+    }
+}
+
+/// A machine that has its key, or keeps a damaged store, had one: what is to be said of that.
+fn life_before(ground: &Ground, path: &Path) -> io::Result<Option<Lost>> {
+    let kept = kept(path)?;
+    Ok((has_key(ground) || !kept.is_empty()).then(|| gone(kept.last())))
+}
+
+/// What a new store is made in place of; everything else is an error that leaves the store as it is.
+fn unusable(error: OpenError) -> Result<OpenError, OpenError> {
+    match error {
+        OpenError::Absent { .. }
+        | OpenError::Damaged { .. }
+        | OpenError::NotADatabase { .. }
+        | OpenError::Empty { .. } => Ok(error),
+        OpenError::NotOurs { .. }
+        | OpenError::Newer { .. }
+        | OpenError::Locked { .. }
+        | OpenError::OnNetwork { .. }
+        | OpenError::Migration { .. }
+        | OpenError::CannotOpen { .. } => Err(error),
     }
 }
 
 fn open(path: &Path, create: Create) -> Result<Database, OpenError> {
-    Database::open(Opening {
+    let opening = Opening {
         path,
         application_id: APPLICATION_ID,
         migrations: MIGRATIONS,
         create,
         cache_kib: CACHE_KIB,
         readers: READERS,
-    })
+    };
+    match Database::open(opening) {
+        Err(error) if explain::is_full(&error) && reserve::give_up(path) => Database::open(opening),
+        opened => opened,
+    }
 }
 
 /// 2 MiB hold the pages of ten thousand records, and an idle host stays small.
@@ -109,149 +140,109 @@ const CACHE_KIB: u32 = 2048;
 const READERS: usize = 4;
 
 fn begin(
-    path: &Path,
+    ground: &Ground,
     database: Database,
-    lost: Option<String>,
+    lost: Option<Lost>,
     now: Moment,
 ) -> Result<Opened, OpenStoreError> {
-    let failed = |source| OpenStoreError::First { path: path.to_owned(), source };
-    let told = lost.clone();
-    let id = database
-        .write_blocking(move |t| match fact::<StoreId>(t, STORE_ID)? {
-            Some(id) => Ok(id),
-            None => {
-                let id = StoreId::random();
-                set_fact(t, STORE_ID, &encode(&id))?;
-                if let Some(text) = told {
-                    let at = Millis(now.millis());
-                    super::spool::push(
-                        t,
-                        &NodeEvent {
-                            id: EventId::random(),
-                            at,
-                            kind: STORE_LOST.to_owned(),
-                            key: None,
-                            text: text.clone(),
-                        },
-                    )?;
-                    set_fact(t, &format!("note:{NOTE}"), text.as_bytes())?;
-                }
-                Ok(id)
+    let failed = |source| OpenStoreError::First { path: ground.store(), source };
+    let is_cut = matches!(lost, Some(Lost::Log(_)));
+    let first = |lost: Option<Lost>| database.write_blocking(move |t| begin_in(t, lost, now));
+    let (id, opening) = match steps::STORE_BEGUN.take(|| first(lost)) {
+        // What has begun goes on; the number of its opening is on no disk then, and the next one may be the same.
+        Err(error @ (DatabaseError::Full | DatabaseError::ReadOnly | DatabaseError::Failing)) if !is_cut => {
+            let begun = |c: &rusqlite::Connection| Ok((fact::<StoreId>(c, STORE_ID)?, numbers::opening(c)?));
+            match database.read_blocking(begun).map_err(failed)? {
+                (Some(id), opening) => (id, opening),
+                (None, _) => return Err(failed(error)),
             }
-        })
-        .map_err(failed)?;
-    let store = Store { database, id, passing: Arc::default() };
-    let note = store.note(NOTE).map_err(failed)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        }
+        begun => begun.map_err(failed)?,
+    };
+    if is_cut {
+        drop(std::fs::remove_file(cut(&ground.store())));
+    }
+    let (path, passing, passes) = (ground.store(), Arc::default(), Arc::default());
+    let store = Store { database, path, id, passing, opening, passes };
+    reserve::settle(&store.path, store.room());
+    let note = store.store_note().map_err(failed)?;
     Ok(Opened { store, note })
 }
 
-const NOTE: &str = "store_note";
+/// The first change of an opening: which life of the store this is, what was lost before it, and the number of the
+/// opening, above which no earlier one told of a pass.
+fn begin_in(
+    t: &rusqlite::Transaction<'_>,
+    lost: Option<Lost>,
+    now: Moment,
+) -> rusqlite::Result<(StoreId, u64)> {
+    let begun = fact::<StoreId>(t, STORE_ID)?;
+    let opening = if begun.is_some() { numbers::move_on(t)? } else { 0 };
+    let text = match (begun, lost) {
+        (Some(id), None | Some(Lost::Before(_))) => return Ok((id, opening)),
+        (_, Some(Lost::Before(text) | Lost::Log(text))) => Some(text),
+        (None, None) => None,
+    };
+    let id = StoreId::random();
+    set_fact(t, STORE_ID, &encode(&id))?;
+    if let Some(text) = text {
+        set_fact(t, &format!("note:{NOTE}"), text.as_bytes())?;
+        let (at, kind) = (Millis(now.millis()), STORE_LOST.to_owned());
+        super::spool::push(t, &NodeEvent { id: EventId::random(), at, kind, key: None, text })?;
+    }
+    Ok((id, opening))
+}
+
+impl Store {
+    /// That the store before this one was lost, until the control plane has heard of it.
+    pub fn store_note(&self) -> Result<Option<String>, DatabaseError> {
+        Ok(self.note(NOTE)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+    }
+}
+
+/// What was lost.
+enum Lost {
+    /// The store before this one. Of a store that has begun already, it is not said again.
+    Before(String),
+    /// What the log of this very store held: it begins a life of its own.
+    Log(String),
+}
+
+/// Says that a log is known to be gone until that is in the store: opening makes a new one, and only a missing one
+/// shows.
+fn cut(path: &Path) -> PathBuf {
+    path.with_extension("log-gone")
+}
+
+/// Whether the store lacks what its log held, and what is to be said of it.
+fn log_gone(path: &Path) -> Option<Lost> {
+    let mark = cut(path);
+    let is_gone = database::log_is_gone(path);
+    if is_gone && let Err(error) = std::fs::File::create(&mark) {
+        tracing::warn!(%error, path = %mark.display(), "that the store's log is gone is noted nowhere else");
+    }
+    let text = "the store's log was removed while no host had it open: what was recorded last is missing, so what this \
+                host did last is not known to it; what is found is kept";
+    (is_gone || mark.exists()).then(|| Lost::Log(text.to_owned()))
+}
+
+pub(super) const NOTE: &str = "store_note";
 
 fn has_key(ground: &Ground) -> bool {
     ground.node_key().exists()
 }
 
-fn gone() -> String {
-    "the store was gone, and a new one was made: what this host owned is not known to it; what is found is kept".to_owned()
+fn gone(kept: Option<&PathBuf>) -> Lost {
+    let left = kept.map(|kept| format!(" (what was left of it is kept as {})", kept.display()));
+    Lost::Before(format!(
+        "the store was gone{}, and a new one was made: what this host owned is not known to it; what is found is kept",
+        left.unwrap_or_default()
+    ))
 }
 
-fn damaged(why: &OpenError, kept: &Path) -> String {
-    format!(
+fn damaged(why: &OpenError, kept: &Path) -> Lost {
+    Lost::Before(format!(
         "{why}; it was kept as {} and a new one was made: what this host owned is not known to it; what is found is kept",
         kept.display()
-    )
-}
-
-/// One process sets aside at a time; the lock ends with the file.
-fn alone(path: &Path) -> io::Result<File> {
-    let file =
-        File::options().create(true).truncate(false).write(true).open(path.with_extension("set-aside"))?;
-    file.lock()?;
-    Ok(file)
-}
-
-/// Renames the store and what belongs to it, under the time of the find.
-fn set_aside(path: &Path, now: Moment) -> io::Result<PathBuf> {
-    let mut kept = path.as_os_str().to_owned();
-    kept.push(format!(".damaged-{}", now.millis()));
-    for suffix in ["-wal", "-shm", ""] {
-        let (mut from, mut to) = (path.as_os_str().to_owned(), kept.clone());
-        from.push(suffix);
-        to.push(suffix);
-        match std::fs::rename(&from, &to) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            Ok(()) | Err(_) => {}
-        }
-    }
-    if let Some(directory) = path.parent() {
-        File::open(directory)?.sync_all()?;
-    }
-    Ok(kept.into())
-}
-
-impl Explain for OpenStoreError {
-    fn code(&self) -> &'static str {
-        match self {
-            Self::Open(OpenError::Absent { .. }) => "store_absent",
-            Self::Open(OpenError::Newer { .. }) => "store_newer",
-            Self::Open(OpenError::Locked { .. }) => "store_locked",
-            Self::Open(OpenError::NotOurs { .. }) => "store_not_ours",
-            Self::Open(OpenError::OnNetwork { .. }) => "store_on_network",
-            Self::Open(
-                OpenError::Damaged { .. } | OpenError::NotADatabase { .. } | OpenError::Empty { .. },
-            )
-            | Self::SetAside { .. } => "store_damaged",
-            Self::Open(OpenError::Migration { .. } | OpenError::CannotOpen { .. }) | Self::First { .. } => {
-                "store_unreadable"
-            }
-        }
-    }
-
-    fn meaning(&self) -> String {
-        let means = match self {
-            Self::Open(OpenError::Absent { .. }) => "no host has run here yet",
-            Self::Open(OpenError::Newer { .. }) => {
-                "a newer tenure-host has used it; this one would misread it"
-            }
-            Self::Open(OpenError::Locked { .. }) => {
-                "another tenure-host works with it; two would undo each other's work"
-            }
-            Self::Open(OpenError::NotOurs { .. }) => "something else lies where the host's store belongs",
-            Self::Open(OpenError::OnNetwork { .. }) => "locks do not hold there between machines",
-            Self::Open(
-                OpenError::Damaged { .. } | OpenError::NotADatabase { .. } | OpenError::Empty { .. },
-            )
-            | Self::SetAside { .. } => "what this host owns cannot be read from it, and nothing was changed",
-            Self::Open(OpenError::Migration { .. } | OpenError::CannotOpen { .. }) | Self::First { .. } => {
-                "the host does not know what it owns, so it changes nothing"
-            }
-        };
-        means.to_owned()
-    }
-
-    fn remedy(&self) -> String {
-        match self {
-            Self::Open(OpenError::Absent { .. }) => "start the host with `tenure-host run`".to_owned(),
-            Self::Open(OpenError::Newer { .. }) => "install that version of tenure-host again".to_owned(),
-            Self::Open(OpenError::Locked { pid: Some(pid), .. }) => {
-                format!("ask the host that runs (process {pid}), or stop it first")
-            }
-            Self::Open(OpenError::Locked { pid: None, .. }) => {
-                "ask the host that runs, or stop it first".to_owned()
-            }
-            Self::Open(OpenError::NotOurs { path, .. } | OpenError::OnNetwork { path, .. }) => {
-                format!("move {} to where it belongs", path.display())
-            }
-            Self::SetAside { path, .. } | Self::First { path, .. } => {
-                format!("make {} writable and its disk free, then start the host again", path.display())
-            }
-            Self::Open(
-                OpenError::Damaged { path, .. }
-                | OpenError::NotADatabase { path }
-                | OpenError::Empty { path }
-                | OpenError::Migration { path, .. }
-                | OpenError::CannotOpen { path, .. },
-            ) => format!("look at {} and its disk, then start the host again", path.display()),
-        }
-    }
+    ))
 }

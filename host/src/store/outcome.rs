@@ -10,8 +10,10 @@ use tenure_protocol::outcome::{Outcome, ResourceOutcome};
 use tenure_protocol::report::Summary;
 use tenure_protocol::wire::codec::encode;
 
+use super::numbers::in_a_row;
 use super::record::forget_intents;
 use super::{LAST_PASS, Store, fact, from_row, set_fact, signed, spool, whole};
+use crate::steps;
 
 /// An outcome with the pass in which it began.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +67,7 @@ impl Store {
         unsettled: Option<HashSet<String>>,
     ) -> Result<(), DatabaseError> {
         let summary = encode(summary);
-        self.database.write_blocking(move |t| {
+        self.write(steps::PASS_KEPT, move |t| {
             if let Some(unsettled) = &unsettled {
                 forget_intents(t, unsettled)?;
             }
@@ -113,7 +115,7 @@ fn remembered(row: &Row<'_>, pass: u64) -> rusqlite::Result<Remembered> {
         module: row.get(1)?,
         outcome: from_row::<Outcome>(row.get_ref(2)?.as_blob()?)?,
         since: Millis(row.get(3)?),
-        count: u32::try_from(pass.saturating_sub(began).saturating_add(1)).unwrap_or(u32::MAX),
+        count: in_a_row(began, pass),
         code: row.get(5)?,
         reason: row.get(6)?,
     };

@@ -14,6 +14,7 @@ use tenure_protocol::resource::{DirectorySpec, FileSpec, PackageSpec, Spec, Unit
 use tenure_protocol::wire::codec::encode;
 
 use super::{Store, from_row, spool, whole};
+use crate::steps;
 
 /// What was there when it was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,6 +83,15 @@ pub enum Wanted {
     Package(PackageSpec),
     /// This unit.
     Unit(UnitSpec),
+    /// This unit, running anew: a second time would be one too many.
+    Restarted {
+        /// How it is declared.
+        spec: UnitSpec,
+        /// When it began to run as it did before, in microseconds since boot.
+        began: u64,
+        /// What it follows, as it stands now.
+        on: BTreeMap<String, Digest>,
+    },
     /// It leaves the declaration, and nothing is to be there.
     Gone,
 }
@@ -98,6 +108,26 @@ impl From<&Spec> for Wanted {
 }
 
 impl State {
+    /// The same, of a unit that follows this.
+    pub fn following(self, follows: BTreeMap<String, Digest>) -> Self {
+        match self {
+            Self::Unit { enabled, running, .. } => Self::Unit { enabled, running, on: follows },
+            other => other,
+        }
+    }
+
+    /// The same, of a unit that follows what the other one does.
+    pub fn following_as(self, other: &Self) -> Self {
+        match other {
+            Self::Unit { on, .. } => self.following(on.clone()),
+            Self::Absent
+            | Self::File { .. }
+            | Self::Unread { .. }
+            | Self::Directory { .. }
+            | Self::Package { .. } => self,
+        }
+    }
+
     /// The size of what was read; none of what was not, or is no file.
     pub const fn size_read(&self) -> Option<u64> {
         match self {
@@ -202,7 +232,7 @@ impl Store {
             return Ok(());
         }
         let unsettled = unsettled.clone();
-        self.database.write_blocking(move |t| {
+        self.write(steps::INTENDED, move |t| {
             forget_intents(t, &unsettled)?;
             intents.iter().try_for_each(|intent| put_intent(t, intent))
         })
@@ -213,7 +243,7 @@ impl Store {
         if intents.is_empty() {
             return Ok(());
         }
-        self.database.write_blocking(move |t| intents.iter().try_for_each(|intent| put_intent(t, intent)))
+        self.write(steps::INTENDED_ALSO, move |t| intents.iter().try_for_each(|intent| put_intent(t, intent)))
     }
 
     /// Records what became ours, forgets what no longer is, and spools what is to be told of it, in one transaction.
@@ -227,7 +257,8 @@ impl Store {
         if ours.is_empty() && no_longer.is_empty() && events.is_empty() {
             return Ok(());
         }
-        self.database.write_blocking(move |t| {
+        let step = if no_longer.is_empty() { steps::RECORDED } else { steps::LEFT };
+        self.write(step, move |t| {
             spool::keep(t, &events)?;
             for record in &ours {
                 put_record(t, record)?;

@@ -2,12 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 use tenure_actors::database::DatabaseError;
-use tenure_actors::database::rusqlite::{self, Connection, Transaction, params};
-use tenure_protocol::event::{GAP, NodeEvent};
-use tenure_protocol::id::EventId;
+use tenure_actors::database::rusqlite::{self, Connection, OptionalExtension as _, Row, Transaction, params};
+use tenure_protocol::event::{GAP, NodeEvent, STORE_LOST};
+use tenure_protocol::id::{EventId, Millis};
 use tenure_protocol::wire::codec::encode;
 
+use super::open::NOTE;
 use super::{Store, fact, from_row, set_fact, signed, whole};
+use crate::steps;
 
 /// About 3 MiB of store, and more than weeks of a quiet machine away from its control plane.
 const MOST_SPOOLED: u64 = 10_000;
@@ -26,20 +28,27 @@ impl Store {
         self.database.write_blocking(move |t| keep_at_most(t, &events, most))
     }
 
-    /// The oldest events that are not acknowledged, in the order they happened.
+    /// The oldest events that are not acknowledged, in the order they happened. One that cannot be read any more is told
+    /// as a gap under its own id, and does not hold up the rest (N-11).
     pub fn spooled(&self, limit: u32) -> Result<Vec<NodeEvent>, DatabaseError> {
         self.database.read_blocking(|c| {
-            let mut query = c.prepare_cached("SELECT body FROM event ORDER BY seq LIMIT ?1")?;
-            query.query_map([limit], |row| from_row(row.get_ref(0)?.as_blob()?))?.collect()
+            let mut query = c.prepare_cached("SELECT id, body FROM event ORDER BY seq LIMIT ?1")?;
+            query.query_map([limit], event)?.collect()
         })
     }
 
-    /// Drops events that the control plane has. Ids nobody knows are ignored.
+    /// Drops events that the control plane has, and with a loss of the store the note of it. Ids nobody knows are ignored.
     pub fn acknowledge(&self, events: &[EventId]) -> Result<(), DatabaseError> {
         let events = events.to_vec();
-        self.database.write_blocking(move |t| {
-            let mut delete = t.prepare_cached("DELETE FROM event WHERE id = ?1")?;
-            events.iter().try_for_each(|id| delete.execute([id.as_bytes()]).map(drop))
+        self.write(steps::EVENTS_DROPPED, move |t| {
+            let mut delete = t.prepare_cached("DELETE FROM event WHERE id = ?1 RETURNING id, body")?;
+            for id in &events {
+                let dropped = delete.query_row([id.as_bytes()], event).optional()?;
+                if dropped.is_some_and(|event| event.kind == STORE_LOST) {
+                    t.execute("DELETE FROM fact WHERE name = ?1", [format!("note:{NOTE}")])?;
+                }
+            }
+            Ok(())
         })
     }
 
@@ -47,6 +56,17 @@ impl Store {
     pub fn spooled_count(&self) -> Result<u64, DatabaseError> {
         self.database.read_blocking(count)
     }
+}
+
+fn event(row: &Row<'_>) -> rusqlite::Result<NodeEvent> {
+    let id = EventId::from_bytes(row.get(0)?);
+    Ok(from_row(row.get_ref(1)?.as_blob()?).unwrap_or_else(|_| NodeEvent {
+        id,
+        at: Millis(0),
+        kind: GAP.to_owned(),
+        key: None,
+        text: "an event was kept here that cannot be read any more".to_owned(),
+    }))
 }
 
 fn count(connection: &Connection) -> rusqlite::Result<u64> {
@@ -92,9 +112,8 @@ fn shorten(t: &Transaction<'_>, most: u64) -> rusqlite::Result<()> {
         Some(_) | None => 0,
     };
     let drop_now = count(t)?.saturating_sub(most.saturating_sub(1));
-    let mut oldest = t.prepare_cached("SELECT seq, body FROM event ORDER BY seq LIMIT 1")?;
-    let (seq, first): (i64, NodeEvent) =
-        oldest.query_row((), |row| Ok((row.get(0)?, from_row(row.get_ref(1)?.as_blob()?)?)))?;
+    let mut oldest = t.prepare_cached("SELECT id, body, seq FROM event ORDER BY seq LIMIT 1")?;
+    let (seq, first): (i64, NodeEvent) = oldest.query_row((), |row| Ok((row.get(2)?, event(row)?)))?;
     let sql = "DELETE FROM event WHERE seq IN (SELECT seq FROM event ORDER BY seq LIMIT ?1)";
     t.prepare_cached(sql)?.execute([signed(drop_now)])?;
     let dropped = earlier.saturating_add(drop_now);

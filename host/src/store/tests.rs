@@ -9,10 +9,13 @@ use tenure_protocol::event::{GAP, NodeEvent, STORE_LOST};
 use tenure_protocol::id::{Epoch, EpochId, EventId, RevisionNumber};
 use tenure_protocol::outcome::Origin;
 use tenure_protocol::refusal::Explain;
+use tenure_protocol::report::{Counts, Summary, Trigger};
 use tenure_protocol::resource::Content;
 
 use super::*;
 use crate::ground::Ground;
+
+mod states;
 
 struct Kept {
     _folder: tempfile::TempDir,
@@ -69,10 +72,99 @@ fn a_damaged_store_is_kept_aside_said_aloud_and_replaced() {
         opened.store.close();
         let again = kept.open();
         assert_eq!(again.note.as_ref(), Some(&note));
-        again.store.clear_note("store_note").unwrap();
+        again.store.acknowledge(&[told[0].id]).unwrap();
+        assert_eq!(again.store.store_note().unwrap(), None);
         again.store.close();
         assert_eq!(kept.open().note, None);
     }
+}
+
+// rule: N-11
+#[test]
+fn an_event_that_cannot_be_read_any_more_is_told_as_a_gap_and_does_not_hold_up_the_rest() {
+    let (_kept, store) = store();
+    store.spool(&[event(1), event(2), event(3)]).unwrap();
+    store
+        .database
+        .write_blocking(|t| t.execute("UPDATE event SET body = X'C1' WHERE seq IN (1, 2)", ()))
+        .unwrap();
+    let spooled = store.spooled(10).unwrap();
+    let kinds: Vec<_> = spooled.iter().map(|event| event.kind.as_str()).collect();
+    assert_eq!((kinds, &spooled[2]), (vec![GAP, GAP, "removed"], &event(3)));
+    assert_eq!(spooled[0].id, event(1).id);
+    store.acknowledge(&[spooled[0].id]).unwrap();
+    store.spool_at_most(&[event(4), event(5)], 2).unwrap();
+    assert_eq!(store.spooled(10).unwrap().last(), Some(&event(5)));
+}
+
+// case: O-05
+#[test]
+fn a_pass_that_could_not_be_kept_has_a_number_of_its_own_all_the_same() {
+    let (_kept, store) = store();
+    assert_eq!((store.next_pass(7), store.next_pass(7), store.next_pass(7)), (8, 9, 10));
+    assert_eq!(store.next_pass(20), 21);
+}
+
+// case: O-05
+#[test]
+fn a_number_that_was_told_while_the_store_was_full_is_not_told_again_after_a_restart() {
+    let (kept, store) = store();
+    let summary = |pass| Summary {
+        pass,
+        trigger: Trigger::Timer,
+        revision: None,
+        started: Millis(1),
+        took_ms: 0,
+        counts: Counts::default(),
+        owned: 0,
+        digest: Digest::of(b""),
+        refused: None,
+        refused_revision: None,
+    };
+    let next = |store: &Store| store.next_pass(store.last_pass().unwrap().map_or(0, |last| last.pass));
+    let first = next(&store);
+    store.put_pass(&summary(first), vec![], vec![], vec![], None).unwrap();
+    let told = (0..50).map(|_| next(&store)).max().unwrap();
+    assert_eq!((first, told), (1, 51));
+    store.close();
+    let store = kept.open().store;
+    let again = next(&store);
+    assert!(again > told, "{again}");
+    let told_again = next(&store);
+    store.close();
+    let store = kept.open().store;
+    let third = next(&store);
+    assert!(third > told_again, "though nothing of the second opening was kept");
+    assert_eq!(super::in_a_row(first, third), 2, "and how often something came is not lost by it");
+}
+
+// rule: H-11
+#[test]
+fn a_store_whose_log_was_removed_after_a_kill_begins_a_new_life_and_says_what_is_missing() {
+    let kept = Kept::new();
+    let store = kept.open().store;
+    let id = store.store_id();
+    store.set_note("life", b"checkpointed").unwrap();
+    store.close();
+    // As a kill leaves it: the mark of the open store, and then no log.
+    let store = kept.open().store;
+    let lock = std::fs::read(kept.ground.state().join("store.db.lock")).unwrap();
+    store.close();
+    std::fs::write(kept.ground.state().join("store.db.lock"), &lock).unwrap();
+    let opened = kept.open();
+    assert!(opened.note.as_ref().unwrap().contains("what was recorded last is missing"), "{:?}", opened.note);
+    assert_ne!(opened.store.store_id(), id);
+    assert_eq!(opened.store.note("life").unwrap().as_deref(), Some(&b"checkpointed"[..]), "the rest is kept");
+    assert_eq!(opened.store.spooled(9).unwrap()[0].kind, STORE_LOST);
+    let id = opened.store.store_id();
+    opened.store.close();
+    let again = kept.open();
+    assert_eq!((again.store.store_id(), again.store.spooled_count().unwrap()), (id, 1), "it is lost once");
+    again.store.close();
+    // A death after the opening that made a new log, and before the loss was in the store.
+    std::fs::write(kept.ground.state().join("store.log-gone"), "").unwrap();
+    assert_ne!(kept.open().store.store_id(), id);
+    assert!(!kept.ground.state().join("store.log-gone").exists());
 }
 
 // rule: H-11
@@ -163,8 +255,29 @@ fn no_session_number_is_ever_given_twice_and_control_time_only_rises() {
     store.close();
     let store = kept.open().store;
     assert_eq!(store.store_id(), id);
-    assert_eq!(store.next_session_counter().unwrap(), SessionCounter(3));
+    assert!(
+        store.next_session_counter().unwrap() > SessionCounter(1_000_000),
+        "above what was told unwritten"
+    );
     assert_eq!(store.control_time().unwrap(), Some(Millis(50)));
+}
+
+// rule: H-09
+// rule: H-11
+#[test]
+fn a_loss_that_a_death_came_before_saying_is_said_by_the_next_start() {
+    let kept = Kept::new();
+    kept.open().store.close();
+    std::fs::write(kept.ground.node_key(), "a key").unwrap();
+    // The new store was made, and nothing was put into it yet.
+    let db = rusqlite::Connection::open(kept.ground.store()).unwrap();
+    db.execute("DELETE FROM fact", ()).unwrap();
+    drop(db);
+    let opened = kept.open();
+    assert!(opened.note.unwrap().contains("gone"));
+    assert_eq!(opened.store.spooled(9).unwrap().iter().filter(|event| event.kind == STORE_LOST).count(), 1);
+    opened.store.close();
+    assert_eq!(kept.open().store.spooled_count().unwrap(), 1, "it is one event however often it is started");
 }
 
 #[test]

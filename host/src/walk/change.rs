@@ -14,6 +14,7 @@ use nix::unistd::{Gid, Uid, UnlinkatFlags, fchown, geteuid, linkat, unlinkat};
 
 use super::read::{Found, Stat};
 use super::{Dir, mount};
+use crate::steps;
 
 /// Owner and group by number.
 pub type Owner = (u32, u32);
@@ -88,15 +89,15 @@ impl Fresh {
         fill: &mut dyn FnMut(&mut File) -> io::Result<()>,
     ) -> Result<Self, ChangeError> {
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-        let fd = openat(&dir.fd, temporary, flags, Mode::S_IRUSR | Mode::S_IWUSR).map_err(io("written"))?;
+        let made = || openat(&dir.fd, temporary, flags, Mode::S_IRUSR | Mode::S_IWUSR);
+        let fd = steps::FILE_MADE.take(made).map_err(io("written"))?;
         let fresh =
             Self { dir: Arc::clone(dir), name: temporary.to_owned(), kind: Kind::File, placed: false };
         let mut file = File::from(fd);
         let written = |source| ChangeError::Io { act: "written", source };
-        fill(&mut file).map_err(written)?;
-        file.flush().map_err(written)?;
-        give(&file, mode, owner)?;
-        file.sync_all().map_err(written)?;
+        steps::FILE_FILLED.take(|| fill(&mut file).and_then(|()| file.flush())).map_err(written)?;
+        steps::FILE_GIVEN.take(|| give(&file, mode, owner))?;
+        steps::FILE_SYNCED.take(|| file.sync_all()).map_err(written)?;
         Ok(fresh)
     }
 
@@ -107,7 +108,7 @@ impl Fresh {
         mode: u32,
         owner: Option<Owner>,
     ) -> Result<Self, ChangeError> {
-        mkdirat(&dir.fd, temporary, Mode::S_IRWXU).map_err(io("made"))?;
+        steps::DIRECTORY_MADE.take(|| mkdirat(&dir.fd, temporary, Mode::S_IRWXU)).map_err(io("made"))?;
         let fresh =
             Self { dir: Arc::clone(dir), name: temporary.to_owned(), kind: Kind::Directory, placed: false };
         let (file, stat) = open_directory(dir, temporary)?;
@@ -115,8 +116,10 @@ impl Fresh {
         if stat.uid != geteuid().as_raw() {
             return Err(ChangeError::Meanwhile);
         }
-        give(&file, mode, owner)?;
-        file.sync_all().map_err(|source| ChangeError::Io { act: "made", source })?;
+        steps::DIRECTORY_GIVEN.take(|| {
+            give(&file, mode, owner)?;
+            file.sync_all().map_err(|source| ChangeError::Io { act: "made", source })
+        })?;
         Ok(fresh)
     }
 
@@ -129,7 +132,8 @@ impl Fresh {
             errno => io("put in place")(errno),
         };
         let linked = match self.kind {
-            Kind::File => linkat(&self.dir.fd, self.name.as_str(), &self.dir.fd, name, AtFlags::empty()),
+            Kind::File => steps::FILE_PLACED
+                .take(|| linkat(&self.dir.fd, self.name.as_str(), &self.dir.fd, name, AtFlags::empty())),
             Kind::Directory => Err(Errno::EPERM),
         };
         match linked {
@@ -141,7 +145,8 @@ impl Fresh {
                 if self.dir.stat(name).map_err(io("looked at"))?.is_some() {
                     return Err(ChangeError::Appeared);
                 }
-                renameat(&self.dir.fd, self.name.as_str(), &self.dir.fd, name).map_err(appears)?;
+                let rename = || renameat(&self.dir.fd, self.name.as_str(), &self.dir.fd, name);
+                steps::DIRECTORY_PLACED.take(rename).map_err(appears)?;
                 self.placed = true;
                 Ok(())
             }
@@ -152,7 +157,8 @@ impl Fresh {
     /// Puts it in the place of the file that was seen there, which keeps its other names if it has any.
     pub fn replace(mut self, name: &str, seen: &Stat) -> Result<(), ChangeError> {
         self.dir.still(name, seen)?;
-        renameat(&self.dir.fd, self.name.as_str(), &self.dir.fd, name).map_err(busy("put in place"))?;
+        let rename = || renameat(&self.dir.fd, self.name.as_str(), &self.dir.fd, name);
+        steps::FILE_REPLACED.take(rename).map_err(busy("put in place"))?;
         self.placed = true;
         Ok(())
     }
@@ -165,7 +171,8 @@ impl Drop for Fresh {
                 Kind::File => UnlinkatFlags::NoRemoveDir,
                 Kind::Directory => UnlinkatFlags::RemoveDir,
             };
-            if let Err(errno) = unlinkat(&self.dir.fd, self.name.as_str(), flag) {
+            let unlink = || unlinkat(&self.dir.fd, self.name.as_str(), flag);
+            if let Err(errno) = steps::TEMPORARY_GONE.take(unlink) {
                 // The next pass finds it by its intent.
                 tracing::debug!(%errno, name = %self.name, "a temporary was left behind");
             }
@@ -177,7 +184,8 @@ impl Dir {
     /// Removes the file that was seen at `name`.
     pub fn remove_file(&self, name: &str, seen: &Stat) -> Result<(), ChangeError> {
         self.still(name, seen)?;
-        unlinkat(&self.fd, name, UnlinkatFlags::NoRemoveDir).map_err(busy("removed"))
+        let unlink = || unlinkat(&self.fd, name, UnlinkatFlags::NoRemoveDir);
+        steps::FILE_REMOVED.take(unlink).map_err(busy("removed"))
     }
 
     /// Removes the directory at `name` if it is empty.
@@ -185,7 +193,8 @@ impl Dir {
         if let Some(of) = mount::at(self, name) {
             return Err(ChangeError::MountPoint { of });
         }
-        unlinkat(&self.fd, name, UnlinkatFlags::RemoveDir).map_err(|errno| match errno {
+        let unlink = || unlinkat(&self.fd, name, UnlinkatFlags::RemoveDir);
+        steps::DIRECTORY_REMOVED.take(unlink).map_err(|errno| match errno {
             Errno::ENOTEMPTY | Errno::EEXIST => ChangeError::NotEmpty,
             errno => busy("removed")(errno),
         })
@@ -203,7 +212,7 @@ impl Dir {
         if stat.inode != seen.inode {
             return Err(ChangeError::Meanwhile);
         }
-        give(&file, mode, owner)?;
+        steps::DIRECTORY_SET.take(|| give(&file, mode, owner))?;
         file.sync_all().map_err(|source| ChangeError::Io { act: "changed", source })
     }
 
@@ -225,7 +234,7 @@ impl Dir {
         if let Some(of) = mount::at(self, name) {
             return Err(ChangeError::MountPoint { of });
         }
-        give(&file, mode, owner)?;
+        steps::FILE_SET.take(|| give(&file, mode, owner))?;
         file.sync_all().map_err(|source| ChangeError::Io { act: "changed", source })
     }
 
@@ -247,7 +256,8 @@ impl Dir {
     /// Syncs the directory itself: what was placed in it and removed from it stays so.
     pub fn sync(&self) -> io::Result<()> {
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
-        File::from(openat(&self.fd, ".", flags, Mode::empty())?).sync_all()
+        let directory = File::from(openat(&self.fd, ".", flags, Mode::empty())?);
+        steps::PLACE_SYNCED.take(|| directory.sync_all())
     }
 
     /// Whether what was seen at `name` still is there, untouched, with nothing mounted over it.

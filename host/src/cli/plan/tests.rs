@@ -8,6 +8,7 @@ use tenure_protocol::resource::{Content, FilePresent, FileSpec, Principal, Resou
 
 use super::*;
 use crate::daemon::{Options, start};
+use crate::identity::keep;
 
 /// A sandbox with a bundle beside it that declares `/srv/a`.
 fn machine() -> (tempfile::TempDir, Ground, PathBuf) {
@@ -73,6 +74,31 @@ fn a_bundle_is_refused_on_an_enrolled_machine_naming_control_plane_and_revision(
     let names =
         [identity.control_plane_id.to_string(), "control.lan:7443".to_owned(), "revision 4".to_owned()];
     assert!(names.iter().all(|name| refusal.happened.contains(name)), "{}", refusal.happened);
+}
+
+// case: O-06
+#[test]
+fn a_bundle_is_refused_on_an_enrolled_machine_whose_store_was_lost() {
+    let (_folder, ground, bundle) = machine();
+    ground.create().unwrap();
+    let token = Digest::of(b"token");
+    let files = crate::identity::key::KeyFiles::at(ground.node_key());
+    let key = files.for_token(token).unwrap();
+    let identity = crate::identity::StoredIdentity {
+        key: key.public(),
+        token,
+        ..crate::manifest::tests::identity("edge-1")
+    };
+    let store = super::super::opened(&ground).unwrap();
+    keep::keep(&store, &ground, &identity).unwrap();
+    store.close();
+    std::fs::remove_file(ground.store()).unwrap();
+    assert_eq!(reconcile(&ground, Some(bundle.clone())).unwrap_err().code, "belongs_to_control_plane");
+    // And where nobody can say whose it is.
+    std::fs::remove_file(ground.store()).unwrap();
+    std::fs::write(ground.state().join("node.identity"), "?").unwrap();
+    assert_eq!(reconcile(&ground, Some(bundle)).unwrap_err().code, "credential_unreadable");
+    assert!(!ground.at("/srv/a").exists());
 }
 
 #[test]
@@ -142,4 +168,11 @@ fn a_declaration_that_was_applied_by_hand_is_not_held_under_an_identity_that_cam
     assert_eq!(summary.refused.as_ref().map(|refusal| refusal.code.as_str()), Some("declaration_not_ours"));
     assert_eq!((summary.counts.total(), summary.owned), (0, 1));
     assert_eq!(std::fs::read(ground.at("/srv/a")).unwrap(), b"changed since");
+}
+
+#[test]
+fn a_preview_that_looking_failed_is_none_and_says_so() {
+    let refusal = no_preview(std::io::Error::other("the disk is gone"));
+    assert_eq!(refusal.code, "no_preview");
+    assert!(refusal.happened.contains("the disk is gone"), "{refusal:?}");
 }

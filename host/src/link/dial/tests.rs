@@ -53,7 +53,7 @@ async fn names_that_fail_and_machines_that_do_not_answer_are_two_errors() {
     let fake = Fake::start().await;
     let addresses = ["a:1".to_owned()];
     let error = dial(&addresses, None, &config(&fake), &knows(&[], vec![])).await.unwrap_err();
-    assert_eq!(error.code(), NAMES_FAIL);
+    assert_eq!((error.code(), NAMES_FAIL), ("names_fail", "names_fail"));
     let other = LastGood { address: "b:1".to_owned(), socket: fake.at };
     let error = dial(&addresses, Some(&other), &config(&fake), &knows(&[], vec![])).await.unwrap_err();
     assert_eq!(error.code(), NAMES_FAIL, "what is remembered of another name does not count");

@@ -53,7 +53,19 @@ fn each_kind_of_end_has_its_own_wait() {
     assert_eq!(Farewell::Unreached(reason("unreachable")).pause(), Pause::Backoff);
     assert_eq!(refused("retired", 0).pause(), Pause::Rarely);
     assert_eq!(refused("superseded", 0).pause(), Pause::AtLeast(AFTER_SUPERSEDED));
+    assert_eq!(refused("fenced", 0).pause(), Pause::AtLeast(ONLY_A_TOKEN));
+    assert_eq!(refused("revoked", 0).pause(), Pause::AtLeast(ONLY_A_TOKEN));
     assert_eq!(refused("draining", 20).pause(), Pause::AtLeast(Duration::from_secs(20)));
     assert_eq!(refused("not_proven", 0).pause(), Pause::Backoff);
     assert_eq!(refused("busy", 1_000_000).pause(), Pause::AtLeast(MOST_IMPOSED));
+}
+
+// case: O-55
+// case: O-61
+#[test]
+fn a_session_was_held_when_it_lasted_three_beats_whatever_is_said_of_beats() {
+    let seconds = Duration::from_secs;
+    assert!(held(seconds(30), seconds(10)) && !held(seconds(29), seconds(10)));
+    assert!(held(seconds(45), seconds(600)), "a proxy's minute is beyond it at any setting");
+    assert!(!held(seconds(4), Duration::ZERO), "a beat of nothing makes no storm");
 }

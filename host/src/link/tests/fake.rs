@@ -9,7 +9,7 @@ use std::time::Duration;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use tenure_protocol::content::{Fetch, MOST_IN_AN_ANSWER, PIECE, Piece, Pieces, Push};
 use tenure_protocol::enrolment::{self, Briefing, BriefingLine, Enrolled, Join, Root, Verified};
-use tenure_protocol::envelope::{Answer, Frame, Request};
+use tenure_protocol::envelope::{Answer, Event, Frame, Request};
 use tenure_protocol::event::{Acknowledged, NodeEvent, Spooled};
 use tenure_protocol::id::{
     ControlPlaneId, Digest, Epoch, EpochId, FencingToken, Generation, Millis, NodeId, NodeUuid, Rental,
@@ -54,11 +54,13 @@ pub(crate) struct Book {
 #[derive(Debug, Clone)]
 pub(crate) struct Ways {
     pub(crate) refuse_hello: Option<Refusal>,
+    /// Says this instead of answering a greeting.
+    pub(crate) not_now: Option<Ended>,
     pub(crate) refuse_join: Option<Refusal>,
     /// Hangs up instead of answering a redemption, after having written it down.
     pub(crate) forget_to_answer: bool,
-    /// Takes everything and answers nothing once a session is open.
-    pub(crate) deaf: bool,
+    /// Takes everything and answers nothing once so many beats of a session were answered.
+    pub(crate) deaf_after: Option<u32>,
     pub(crate) resend: bool,
     pub(crate) declared: Option<Push>,
     pub(crate) contents: HashMap<Digest, Vec<u8>>,
@@ -92,6 +94,14 @@ impl Fake {
         fake
     }
 
+    /// Listens at another address too.
+    pub(crate) async fn also(&self) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let at = listener.local_addr().unwrap();
+        tokio::spawn(self.clone().listen(listener));
+        at
+    }
+
     fn with_authority(at: SocketAddr) -> Self {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(vec![]).unwrap();
@@ -110,9 +120,10 @@ impl Fake {
             book: Arc::new(watch::Sender::new(Book::default())),
             ways: Arc::new(Mutex::new(Ways {
                 refuse_hello: None,
+                not_now: None,
                 refuse_join: None,
                 forget_to_answer: false,
-                deaf: false,
+                deaf_after: None,
                 resend: false,
                 declared: None,
                 contents: HashMap::new(),
@@ -290,9 +301,24 @@ impl Fake {
         let bound = (*self.bound.lock().unwrap()).expect("nobody was enrolled");
         assert!(bound.proves(&claim, &hello.proof), "the session is opened by the key that was bound");
         let ways = self.ways();
+        if let Some(ended) = ways.not_now {
+            self.note(|book| book.hellos.push(hello));
+            let body = codec::encode(&ended);
+            let kind = Ended::KIND.name.to_owned();
+            return connection
+                .send(&Frame::Event(Event { from: "session".into(), seq: 1, kind, body }))
+                .await
+                .ok();
+        }
         if let Some(refusal) = ways.refuse_hello {
             self.note(|book| book.hellos.push(hello));
-            return answer(&mut connection, request.id, Err(refusal)).await;
+            answer(&mut connection, request.id, Err(refusal)).await?;
+            while let Ok(Frame::Request(request)) = connection.receive(PATIENCE).await {
+                assert_eq!(request.kind, Spooled::KIND.name, "what happened is all there is to tell");
+                let id = request.id;
+                answer(&mut connection, id, Ok(self.handle(request))).await?;
+            }
+            return None;
         }
         let welcome = self.welcome(&ways, &hello);
         answer(&mut connection, request.id, Ok(codec::encode(&welcome))).await?;
@@ -301,10 +327,13 @@ impl Fake {
             book.hellos.push(hello);
             book.session = Some(outgoing.clone());
         });
+        let mut beats = 0;
         let answering = async {
             while let Some(came) = incoming.recv().await {
                 let Incoming::Request(request) = came else { continue };
-                if !self.ways().deaf {
+                let hears = self.ways().deaf_after.is_none_or(|most| beats < most);
+                beats += u32::from(request.kind == Heartbeat::KIND.name);
+                if hears {
                     let (id, result) = (request.id, self.handle(request));
                     let _ = outgoing.answer(id, Ok(result)).await;
                 }

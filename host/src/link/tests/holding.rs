@@ -58,14 +58,82 @@ async fn a_control_plane_that_falls_silent_without_a_goodbye_is_noticed_and_dial
     let (fake, machine) = (Fake::start().await, Machine::new());
     fake.change(|ways| {
         ways.silence_ms = 1_000;
-        ways.deaf = true;
+        ways.deaf_after = Some(1);
     });
     let daemon = machine.start().await;
     daemon.link.enrol(fake.token("edge-1", 1)).await.unwrap().unwrap();
     linked(&daemon, is_up).await;
     linked(&daemon, |view| is_down_with(view, "silent")).await;
-    fake.change(|ways| ways.deaf = false);
+    fake.change(|ways| ways.deaf_after = None);
     fake.until(|book| book.hellos.len() == 2).await;
+    daemon.stop().await;
+}
+
+// case: O-55
+#[tokio::test]
+async fn a_session_on_which_not_one_beat_comes_back_is_called_buffering() {
+    let (fake, machine) = (Fake::start().await, Machine::new());
+    fake.change(|ways| {
+        ways.silence_ms = 1_000;
+        ways.deaf_after = Some(0);
+    });
+    let daemon = machine.start().await;
+    daemon.link.enrol(fake.token("edge-1", 1)).await.unwrap().unwrap();
+    linked(&daemon, is_up).await;
+    linked(&daemon, |view| is_down_with(view, "buffering")).await;
+    fake.change(|ways| ways.deaf_after = None);
+    linked(&daemon, is_up).await;
+    daemon.stop().await;
+}
+
+// case: O-61
+#[tokio::test]
+async fn a_control_plane_that_says_busy_is_not_dialled_before_the_time_it_says() {
+    let (fake, machine) = (Fake::start().await, Machine::new());
+    fake.change(|ways| {
+        ways.not_now = Some(Ended { reason: refusal("busy"), retry_after_ms: 600_000 });
+    });
+    let daemon = machine.start().await;
+    daemon.link.enrol(fake.token("edge-1", 1)).await.unwrap().unwrap();
+    linked(&daemon, |view| is_down_with(view, "busy")).await;
+    assert_eq!(fake.book.borrow().hellos.len(), 1);
+    fake.change(|ways| {
+        ways.not_now = Some(Ended { reason: refusal("busy"), retry_after_ms: 200 });
+    });
+    daemon.link.enrol(fake.token("edge-1", 2)).await.unwrap().unwrap();
+    fake.until(|book| book.hellos.len() >= 2).await;
+    fake.change(|ways| ways.not_now = None);
+    linked(&daemon, is_up).await;
+    daemon.stop().await;
+}
+
+// rule: X-9
+// case: O-57
+#[tokio::test]
+async fn a_fenced_machine_tells_what_it_did_says_what_it_is_and_goes_on_holding() {
+    let (fake, machine) = (Fake::start().await, Machine::new());
+    fake.declare(declaration(&fake, 1, &[("/srv/a", b"held")]), 1, 1);
+    std::fs::create_dir(machine.folder.path().join("srv")).unwrap();
+    let file = machine.folder.path().join("srv/a");
+    let daemon = machine.start().await;
+    daemon.link.enrol(fake.token("edge-1", 1)).await.unwrap().unwrap();
+    fake.until(|book| book.parts.iter().any(|part| part.summary.counts.applied == 1)).await;
+    daemon.stop().await;
+    fake.change(|ways| ways.refuse_hello = Some(refusal("fenced")));
+    std::fs::write(&file, "drifted").unwrap();
+    let told = fake.book.borrow().events.len();
+    let daemon = machine.start().await;
+    daemon.reconcile.ask(Duration::from_secs(20)).await.unwrap().unwrap();
+    assert_eq!(std::fs::read(&file).unwrap(), b"held", "its last declaration is what it holds");
+    daemon.stop().await;
+    let hellos = fake.book.borrow().hellos.len();
+    let daemon = machine.start().await;
+    fake.until(|book| book.events[told..].iter().any(|event| event.kind == "drift_repaired")).await;
+    let view = linked(&daemon, |view| is_down_with(view, "fenced")).await;
+    assert_eq!(view.machine, MachineState::Disconnected);
+    assert_eq!(daemon.store().spooled_count().unwrap(), 0, "what was taken is not told again");
+    assert!(daemon.store().declaration().unwrap().is_some());
+    assert_eq!(fake.book.borrow().hellos.len(), hellos + 1, "nobody knocks in a tight loop");
     daemon.stop().await;
 }
 

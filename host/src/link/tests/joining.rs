@@ -134,6 +134,76 @@ async fn a_wrong_certificate_is_its_own_error_and_costs_nothing() {
     assert!(machine.ground().node_key().exists() && machine.ground().manifest().exists());
 }
 
+/// Whoever listens there answers every connection with `text` and hangs up.
+async fn answering(text: &'static [u8]) -> std::net::SocketAddr {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let at = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let _ = stream.read(&mut [0; 512]).await;
+            let _ = stream.write_all(text).await;
+        }
+    });
+    at
+}
+
+const UNAUTHORISED: &[u8] = b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n";
+const PROXYS_PAGE: &[u8] =
+    b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Type: text/html\r\n\r\n<html>log in</html>";
+
+// rule: X-10
+#[tokio::test]
+async fn whoever_is_not_the_pinned_control_plane_costs_a_host_not_one_byte() {
+    let (fake, stranger, machine) = (Fake::start().await, Fake::start().await, Machine::new());
+    fake.declare(declaration(&fake, 1, &[("/srv/a", b"a")]), 1, 1);
+    let daemon = machine.start().await;
+    daemon.link.enrol(fake.token("edge-1", 1)).await.unwrap().unwrap();
+    fake.until(|book| book.parts.iter().any(|part| part.summary.revision.is_some())).await;
+    daemon.stop().await;
+    let listeners = [
+        ("a 401", answering(UNAUTHORISED).await),
+        ("a proxy's page", answering(PROXYS_PAGE).await),
+        ("garbage", answering(&[0xA5; 300]).await),
+        ("nothing", answering(b"").await),
+        ("a wrong certificate", stranger.at),
+    ];
+    for (what, at) in listeners {
+        keep(&machine, &StoredIdentity { addresses: vec![at.to_string()], ..identity(&machine) });
+        let clock = tenure_actors::clock::system();
+        let store = Store::open(&machine.ground(), false, clock.now()).unwrap().store;
+        let around = Around {
+            ground: machine.ground(),
+            store: store.clone(),
+            clock,
+            reconcile: Reconcile::new(),
+            heartbeat: Heartbeat::new(),
+            outbox: Outbox::default(),
+            resolve: system_resolver(),
+            writing: Arc::default(),
+            counter: counter::Counter::default(),
+            asked: Asked::default(),
+        };
+        let before = machine.files();
+        for _ in 0..3 {
+            let end = attempt::attempt(around.clone(), |_| panic!("{what} opened a session")).await;
+            assert!(matches!(end, state::Farewell::Unreached(_)), "{what}: {end:?}");
+        }
+        let after = machine.files();
+        let differing: Vec<_> =
+            before.iter().filter(|file| !after.contains(file)).map(|(path, _)| path).collect();
+        assert_eq!((differing.len(), after.len()), (0, before.len()), "{what}: {differing:?}");
+        drop(around);
+        store.close();
+    }
+    // The real one is believed again, with everything as it was.
+    keep(&machine, &StoredIdentity { addresses: vec![fake.at.to_string()], ..identity(&machine) });
+    let daemon = machine.start().await;
+    linked(&daemon, is_up).await;
+    assert!(daemon.store().declaration().unwrap().is_some());
+    daemon.stop().await;
+}
+
 // rule: H-11
 #[tokio::test]
 async fn a_machine_that_lost_its_store_is_still_who_it_was() {

@@ -1,6 +1,7 @@
 //! What would change in a file, as a unified diff: only of text, of bounded size, and never of what is sensitive (S-19).
 
 use similar::TextDiff;
+use tenure_protocol::id::Digest;
 use tenure_protocol::resource::FileSpec;
 use tenure_protocol::text::shown;
 
@@ -61,14 +62,18 @@ fn unified(was: &str, becomes: &str) -> Vec<String> {
 
 fn declared(site: &Site<'_>, spec: &FileSpec) -> Option<String> {
     let mut bytes = Vec::new();
-    let sha256 = spec.present.as_ref()?.content.sha256;
+    let content = spec.present.as_ref()?.content;
     site.contents
-        .copy(sha256, &mut |page| {
+        .copy(content.sha256, &mut |page| {
             bytes.extend_from_slice(page);
+            if u64::try_from(bytes.len()).is_ok_and(|len| len > content.size) {
+                return Err(std::io::ErrorKind::FileTooLarge.into());
+            }
             Ok(())
         })
         .ok()?;
-    text(bytes)
+    // A bundle comes from outside: what is not the content it is named by is not shown as that.
+    (Digest::of(&bytes) == content.sha256).then(|| text(bytes)).flatten()
 }
 
 fn existing(site: &Site<'_>, spec: &FileSpec) -> Option<String> {

@@ -101,3 +101,20 @@ fn content_is_dropped_after_the_pass_that_no_longer_needs_it_and_a_declaration_w
     store.forget_contents_except(&[]).unwrap();
     assert_eq!(held_whole(&store, &identity).unwrap(), None);
 }
+
+// rule: H-09
+#[test]
+fn a_declaration_is_never_kept_without_the_word_that_what_the_one_before_needed_is_to_go() {
+    let (_folder, store) = store();
+    let (new, sha256, bytes) = declared(&header(9, 1, 2), &[file(b"new")]);
+    put(&store, b"old");
+    put(&store, b"new");
+    assert!(!store.is_untidy().unwrap());
+    let revision = new.header.revision();
+    store.put_declaration(StoredDeclaration { revision, sha256, bytes }).unwrap();
+    assert!(store.is_untidy().unwrap());
+    tidy(&store, &new).unwrap();
+    assert!(store.reader(Digest::of(b"old")).unwrap().is_none());
+    assert!(store.reader(Digest::of(b"new")).unwrap().is_some());
+    assert!(!store.is_untidy().unwrap());
+}

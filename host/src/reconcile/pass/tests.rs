@@ -13,7 +13,10 @@ use tenure_protocol::outcome::Outcome::{self, *};
 use super::*;
 
 mod adopted;
+mod cut_short;
+mod dying;
 mod leaving;
+mod named;
 mod packages;
 mod recovery;
 mod refused;
@@ -137,6 +140,15 @@ impl Machine {
     }
 
     fn pass_of(&self, declaration: Option<Declaration>) -> PassDone {
+        self.pass_with(declaration, &|_| {})
+    }
+
+    /// A pass in which this happens after so many were looked at.
+    fn pass_looking(&self, meanwhile: &(dyn Fn(usize) + Sync)) -> PassDone {
+        self.pass_with(Some(self.declaration()), meanwhile)
+    }
+
+    fn pass_with(&self, declaration: Option<Declaration>, meanwhile: &(dyn Fn(usize) + Sync)) -> PassDone {
         self.clock.advance(std::time::Duration::from_secs(1));
         run(&PassInput {
             ground: &self.ground,
@@ -146,7 +158,7 @@ impl Machine {
             declaration: declaration.map(Arc::new),
             trigger: Trigger::Timer,
             refused: None,
-            looked: &|_| {},
+            looked: meanwhile,
             progress: &|_| {},
             cancelled: &AtomicBool::new(false),
         })
@@ -349,5 +361,6 @@ fn progress_is_told_of_every_resource_and_a_cancelled_pass_leaves_the_rest_outst
     });
     assert_eq!(told.into_inner(), 70);
     assert_eq!(done.summary.counts.in_words(), "64 applied, 6 outstanding");
+    assert_eq!(outcome(&done, "file:/srv/69"), (Outstanding, Some("cancelled".to_owned())));
     assert_eq!(machine.pass().summary.counts.in_words(), "64 unchanged, 6 applied");
 }

@@ -1,8 +1,6 @@
-//! The hand that works apt: simulating, running one transaction in a transient unit of its own, and asking which
-//! versions there are. What came of it is read from dpkg's database afterwards, never from here.
+//! The hand that works apt: simulating, reading the sources anew, asking which versions there are, the words of a
+//! transaction, and what apt's own words mean. What came of it is read from dpkg's database afterwards, never from here.
 
-use std::path::Path;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use tenure_protocol::refusal::chain;
@@ -13,13 +11,13 @@ use crate::program::{ProgramError, Programs, Ran};
 use crate::resource::Trouble;
 
 /// How long a transaction may take: a slow mirror and a slow disk together.
-const TRANSACTION: Duration = Duration::from_secs(30 * 60);
+pub(super) const TRANSACTION: Duration = Duration::from_secs(30 * 60);
 /// How long reading and simulating may take.
 const QUESTION: Duration = Duration::from_secs(120);
 
 /// What every call says: nobody answers questions, the operator's configuration files are kept, nothing
-/// unauthenticated is taken whatever the machine's configuration allows (S-13).
-const OPTIONS: [&str; 14] = [
+/// unauthenticated is taken whatever the machine's configuration allows (S-13). `Force-Yes` alone would allow it again.
+const OPTIONS: [&str; 16] = [
     "-q",
     "-y",
     "-o",
@@ -28,6 +26,8 @@ const OPTIONS: [&str; 14] = [
     "Dpkg::Options::=--force-confdef",
     "-o",
     "APT::Get::AllowUnauthenticated=false",
+    "-o",
+    "APT::Get::Force-Yes=false",
     "-o",
     "DPkg::Lock::Timeout=10",
     "-o",
@@ -48,7 +48,7 @@ impl Apt<'_> {
         // What would be removed is named by the judge, not by apt, which would only say that something would.
         let words = transaction(wanted).into_iter().filter(|word| word != "--no-remove");
         let ran = self.get(["-s".to_owned()].into_iter().chain(words), QUESTION)?;
-        if ran.succeeded() { Ok(read_simulation(&ran.out)) } else { Err(refused(&ran)) }
+        if ran.succeeded() { Ok(read_simulation(&ran.out)) } else { Err(refused(APT_GET, &ran)) }
     }
 
     /// Reads the sources anew.
@@ -56,58 +56,13 @@ impl Apt<'_> {
         let ran = self.get(["update".to_owned()].into_iter(), TRANSACTION)?;
         // Older versions call it a warning that they went on with what they had.
         let old = ran.out.contains(OLD_ONES) || ran.err.contains(OLD_ONES);
-        if ran.succeeded() && !old { Ok(()) } else { Err(refused(&ran)) }
+        if ran.succeeded() && !old { Ok(()) } else { Err(refused(APT_GET, &ran)) }
     }
 
     /// The versions of a package that the sources have, newest first.
     pub(super) fn versions(&self, name: &str) -> Result<Vec<String>, Trouble> {
         let ran = self.programs.run("apt-cache", &["madison", "--", name], QUESTION).map_err(not_run)?;
         Ok(madison(name, &ran.out))
-    }
-
-    /// Runs the transaction in a transient unit, so that neither our end nor our restart ends it; what it says goes to
-    /// the file `log`, for the same reason. `stop`: it is not waited for any longer.
-    pub(super) fn run_apart(
-        &self,
-        wanted: &Wanted,
-        id: &str,
-        log: &Path,
-        stop: &AtomicBool,
-    ) -> Result<(), Trouble> {
-        let unit = format!("{TRANSACTION_UNIT}{id}");
-        let mut arguments: Vec<String> = [
-            "--wait",
-            "--collect",
-            "--quiet",
-            "--no-ask-password",
-            "--setenv=DEBIAN_FRONTEND=noninteractive",
-        ]
-        .map(str::to_owned)
-        .to_vec();
-        arguments.extend(["--setenv=LC_ALL=C".to_owned(), format!("--unit={unit}")]);
-        for stream in ["StandardOutput", "StandardError"] {
-            arguments.push(format!("--property={stream}=append:{}", log.display()));
-        }
-        arguments.extend(["--", "apt-get"].map(str::to_owned));
-        arguments.extend(OPTIONS.map(str::to_owned));
-        arguments.extend(transaction(wanted));
-        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let ran = self.programs.attend("systemd-run", &arguments, TRANSACTION, stop);
-        match ran {
-            Ok(ran) if ran.succeeded() => Ok(()),
-            Ok(Ran { status, out, err }) => {
-                let out = out + &said(log);
-                Err(refused(&Ran { status, out, err }))
-            }
-            Err(ProgramError::TooLong { .. } | ProgramError::NotAwaited(_)) => Err(still_running(&unit)),
-            Err(error) => Err(not_run(error)),
-        }
-    }
-
-    /// Runs the transaction as a child of ours, where there is no service manager.
-    pub(super) fn run_here(&self, wanted: &Wanted) -> Result<(), Trouble> {
-        let ran = self.get(transaction(wanted).into_iter(), TRANSACTION)?;
-        if ran.succeeded() { Ok(()) } else { Err(refused(&ran)) }
     }
 
     /// A transaction of an earlier life of the host that still runs.
@@ -126,35 +81,24 @@ impl Apt<'_> {
     fn get(&self, words: impl Iterator<Item = String>, within: Duration) -> Result<Ran, Trouble> {
         let words: Vec<String> = words.collect();
         let arguments: Vec<&str> = OPTIONS.into_iter().chain(words.iter().map(String::as_str)).collect();
-        self.programs.run("apt-get", &arguments, within).map_err(not_run)
+        self.programs.run(APT_GET, &arguments, within).map_err(not_run)
     }
 }
 
+const APT_GET: &str = "apt-get";
 /// What apt says when it could not read a source anew.
 const OLD_ONES: &str = "old ones used instead";
-/// More than the last words of a transaction.
-const MOST_SAID: usize = 64 * 1024;
-
-fn said(log: &Path) -> String {
-    let bytes = std::fs::read(log).unwrap_or_default();
-    let from = bytes.len().saturating_sub(MOST_SAID);
-    String::from_utf8_lossy(bytes.get(from..).unwrap_or_default()).into_owned()
+/// The command that runs a transaction.
+pub(super) fn command(wanted: &Wanted) -> Vec<String> {
+    [APT_GET].into_iter().chain(OPTIONS).map(str::to_owned).chain(transaction(wanted)).collect()
 }
-
-pub(super) fn still_running(unit: &str) -> Trouble {
-    let reason = format!(
-        "a package transaction of the host still runs as {unit}; it is waited for by the next pass, \
-         `systemctl status {unit}` shows it"
-    );
-    Trouble::outstanding(STILL_RUNNING, reason)
-}
-
-/// The code of it: what is outstanding for this reason is still ours to record.
-pub(crate) const STILL_RUNNING: &str = "package_transaction_running";
 
 /// The words of a transaction, names after `--`.
 fn transaction(wanted: &Wanted) -> Vec<String> {
     let mut words = vec!["install".to_owned()];
+    if wanted.anew {
+        words.push("--reinstall".to_owned());
+    }
     if wanted.remove.is_empty() && wanted.may_go.is_empty() {
         words.push("--no-remove".to_owned());
     }
@@ -183,17 +127,18 @@ fn madison(name: &str, text: &str) -> Vec<String> {
     versions
 }
 
-/// What apt's own words mean.
-fn refused(ran: &Ran) -> Trouble {
+/// What the words of `program`, which is apt's or dpkg's, mean.
+pub(super) fn refused(program: &str, ran: &Ran) -> Trouble {
     let words = ran.last_words();
     let text = format!("{}{}", ran.out, ran.err);
     let says = |part: &str| text.contains(part);
     if says("Could not get lock")
         || says("Unable to acquire the dpkg frontend lock")
         || says("Unable to lock")
+        || says(LOCKED)
     {
         return Trouble::outstanding(
-            "package_lock_held",
+            LOCK_HELD,
             format!("the package manager is in use: {}", lock_line(&text)),
         );
     }
@@ -202,6 +147,23 @@ fn refused(ran: &Ran) -> Trouble {
             "unsigned_package",
             format!(
                 "a package comes from a source that is not authenticated, or no longer is; have the source signed, or declare another: {words}"
+            ),
+        );
+    }
+    if UNPROVEN.into_iter().any(says) {
+        return Trouble::refused(
+            "unsigned_source",
+            format!(
+                "a package source of this machine is not signed, or not by a key it trusts, so nothing is taken from it; \
+                 have it signed, give the machine its key, or remove the source: {words}"
+            ),
+        );
+    }
+    if let Some(unmet) = unmet(&ran.out) {
+        return Trouble::failed(
+            UNMET,
+            format!(
+                "what is needed cannot be had together: {unmet}; declare another version, or another package"
             ),
         );
     }
@@ -222,20 +184,51 @@ fn refused(ran: &Ran) -> Trouble {
             ),
         );
     }
-    Trouble::failed("package_manager_failed", format!("apt-get ended with status {}: {words}", status(ran)))
+    Trouble::failed("package_manager_failed", format!("{program} ended with status {}: {words}", status(ran)))
+}
+
+/// What apt says of a source that is not signed, is no longer signed, or is signed by a key that it does not know: the
+/// last where it goes on with what it read before.
+const UNPROVEN: [&str; 3] = ["is not signed", "is no longer signed", "signature verification"];
+
+/// What dpkg says of a lock that somebody has taken.
+const LOCKED: &str = "locked by another process";
+
+/// The code of a lock that somebody else holds.
+pub(super) const LOCK_HELD: &str = "package_lock_held";
+
+/// The code of a package that needs what cannot be had.
+pub(super) const UNMET: &str = "unmet_dependencies";
+
+/// What apt lists as needed and not to be had, one clause a line of it.
+fn unmet(out: &str) -> Option<String> {
+    let (_, list) = out.split_once("have unmet dependencies:")?;
+    let lines = list.lines().skip(1).take_while(|line| line.starts_with(' ')).map(str::trim);
+    Some(tenure_protocol::text::shown(&lines.collect::<Vec<_>>().join(", "), 300))
 }
 
 fn status(ran: &Ran) -> String {
     ran.status.map_or_else(|| "a signal".to_owned(), |status| status.to_string())
 }
 
-/// Who holds the lock, in apt's own words, which name pid and program.
+/// Who holds the lock, in apt's or dpkg's own words, which name pid and program.
 fn lock_line(text: &str) -> String {
     let line = text
         .lines()
-        .find(|line| line.contains("held by process"))
+        .find(|line| line.contains("held by process") || line.contains(LOCKED))
         .or_else(|| text.lines().find(|line| line.contains("lock")));
     tenure_protocol::text::shown(line.unwrap_or_default().trim_start_matches(['E', 'W', ':', ' ']), 200)
+}
+
+/// What failed is systemd-run, before there was a unit: whatever it was to run did nothing.
+pub(super) fn not_begun(ran: &Ran) -> Trouble {
+    let reason = format!(
+        "nothing was run: systemd-run ended with status {}: {}; `systemctl status` shows what is wrong with the service \
+         manager, and it is tried again by the next pass",
+        status(ran),
+        ran.last_words()
+    );
+    Trouble::outstanding("package_manager_failed", reason)
 }
 
 pub(super) fn not_run(error: ProgramError) -> Trouble {

@@ -35,6 +35,13 @@ pub(super) enum PackageState {
     Broken,
 }
 
+impl Package {
+    /// It was being unpacked: it cannot be configured, only unpacked anew.
+    pub(super) fn is_half_unpacked(&self) -> bool {
+        self.state == PackageState::Broken && self.word == "half-installed"
+    }
+}
+
 /// The database is not one that can be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("dpkg's database has a paragraph that cannot be read, near `{near}`")]
@@ -53,6 +60,15 @@ impl Packages {
             packages.by_name.entry(name).or_default().push(package);
         }
         Ok(packages)
+    }
+
+    /// What `newer` says of a package replaces what is said here of it.
+    pub(super) fn overlay(&mut self, newer: Self) {
+        for (name, packages) in newer.by_name {
+            let known = self.by_name.entry(name).or_default();
+            known.retain(|old| packages.iter().all(|new| new.architecture != old.architecture));
+            known.extend(packages);
+        }
     }
 
     /// The package of this name that counts: the native one, of several architectures the one that is installed.

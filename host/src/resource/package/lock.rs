@@ -6,12 +6,12 @@ use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc;
 use tenure_protocol::text::shown;
 
+use super::apt::LOCK_HELD;
+use super::database::{UPDATES, journal};
 use super::{Packages, Terms, Tools, Trouble};
 
 /// Held by whoever works with packages, apt and dpkg alike.
 const LOCKS: [&str; 2] = ["/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock"];
-/// dpkg's journal; anything in it is of a dpkg that was cut short.
-const UPDATES: &str = "/var/lib/dpkg/updates";
 
 /// Nobody else works with packages now.
 pub(super) fn free(tools: &Tools<'_>) -> Result<(), Trouble> {
@@ -19,7 +19,7 @@ pub(super) fn free(tools: &Tools<'_>) -> Result<(), Trouble> {
         None => Ok(()),
         Some((lock, pid)) => {
             let reason = format!("{lock} is held by {}; it is tried again by the next pass", program(pid));
-            Err(Trouble::outstanding("package_lock_held", reason))
+            Err(Trouble::outstanding(LOCK_HELD, reason))
         }
     }
 }
@@ -53,17 +53,27 @@ fn program(pid: i32) -> String {
 pub(super) fn whole(tools: &Tools<'_>, packages: &Packages, terms: Terms<'_>) -> Result<(), Trouble> {
     let known = |name: &str| terms.declared.contains_key(name) || terms.may_go.contains(name);
     let others = packages.unfinished().filter(|(name, _)| !known(name));
-    let mut begun: Vec<String> =
-        others.map(|(name, package)| format!("{name} is {}", package.word)).collect();
-    let journal = std::fs::read_dir(tools.at(UPDATES)).map_or(0, Iterator::count);
+    let (mut begun, mut half) = (Vec::new(), Vec::new());
+    for (name, package) in others {
+        begun.push(format!("{name} is {}", package.word));
+        half.extend(package.is_half_unpacked().then_some(name));
+    }
+    // Nobody else is at work, so these are of a dpkg that was cut short.
+    let journal = journal(tools)?.len();
     if journal > 0 {
         begun.push(format!("{UPDATES} has {journal} entries"));
     }
     if begun.is_empty() {
         return Ok(());
     }
+    // What was being unpacked cannot be configured.
+    let anew = if half.is_empty() {
+        String::new()
+    } else {
+        format!(", then `apt-get install --reinstall {}`,", shown(&half.join(" "), 300))
+    };
     let reason = format!(
-        "the package database needs repair: {}; run `dpkg --configure -a` on the machine and look at what it says",
+        "the package database needs repair: {}; run `dpkg --configure -a`{anew} on the machine and look at what it says",
         shown(&begun.join(", "), 300)
     );
     Err(Trouble::failed("dpkg_interrupted", reason))

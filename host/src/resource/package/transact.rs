@@ -5,15 +5,15 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use tenure_protocol::id::EventId;
 use tenure_protocol::refusal::chain;
 use tenure_protocol::resource::PackageWanted;
 
-use super::apt::Apt;
+use super::apt::{Apt, LOCK_HELD, UNMET, command};
 use super::dpkg::PackageState;
-use super::transaction::{Rules, TransactionRefusal, Wanted, judge};
-use super::{Declared, Names, OWN_PACKAGE, Packages, Tools, Trouble, lock};
+use super::transaction::{Rules, Simulated, TransactionRefusal, Wanted, judge};
+use super::{Begun, Declared, Names, OWN_PACKAGE, Packages, Tools, Trouble, apart, is_open, lock, owner};
 use crate::resource::Stands;
+use crate::steps;
 
 /// What is wanted of one package.
 #[derive(Debug, Clone, Copy)]
@@ -64,23 +64,26 @@ pub(crate) fn transact(
     chosen.into_iter().map(&mut each).collect()
 }
 
-struct Transaction<'a> {
-    tools: &'a Tools<'a>,
-    terms: Terms<'a>,
-    apt: Apt<'a>,
+/// One that is about to be run.
+pub(super) struct Transaction<'a> {
+    pub(super) tools: &'a Tools<'a>,
+    pub(super) terms: Terms<'a>,
+    pub(super) apt: Apt<'a>,
     /// What was installed when it began.
-    packages: Arc<Packages>,
+    pub(super) packages: Arc<Packages>,
 }
 
 impl<'a> Transaction<'a> {
     /// Nobody else works with packages, and the database is whole.
     fn begin(tools: &'a Tools<'a>, terms: Terms<'a>) -> Result<Self, Trouble> {
         let apt = Apt { programs: tools.programs()? };
-        let packages = tools.packages()?;
         if let Some(trouble) = tools.at_work()? {
             return Err(trouble);
         }
         lock::free(tools)?;
+        // Whoever has held it until now may have been half-way when they were read.
+        tools.packages_moved();
+        let packages = tools.packages()?;
         lock::whole(tools, &packages, terms)?;
         Ok(Self { tools, terms, apt, packages })
     }
@@ -144,22 +147,42 @@ impl<'a> Transaction<'a> {
     }
 
     /// Simulates, judges, and runs.
-    fn attempt(&self, wanted: &Wanted) -> Result<(), Trouble> {
+    pub(super) fn attempt(&self, wanted: &Wanted) -> Result<(), Trouble> {
         let simulated = match self.apt.simulate(wanted) {
             Err(trouble) if trouble.code == "unknown_package" => {
                 self.update()?;
-                self.apt.simulate(wanted)?
+                self.apt.simulate(wanted)
             }
-            simulated => simulated?,
+            simulated => simulated,
         };
-        judge(wanted, &simulated, &self.rules(&|name| self.is_held(name), &|n, v| self.contradicts(n, v)))
-            .map_err(|refusal| refused(&refusal))?;
+        let simulated = simulated.map_err(|trouble| self.held_back(trouble))?;
+        self.judge(wanted, &simulated).map_err(|refusal| refused(&refusal))?;
         if self.tools.cancelled.load(Ordering::Relaxed) {
             return Err(Trouble::outstanding("cancelled", "the pass was ended before its turn came"));
         }
-        let ended = self.run(wanted);
-        self.tools.packages_moved();
-        ended
+        self.tools.change_packages(&command(wanted), &simulated.touched(), wanted.anew)
+    }
+
+    fn judge(&self, wanted: &Wanted, simulated: &Simulated) -> Result<(), TransactionRefusal> {
+        judge(wanted, simulated, &self.rules(&|name| self.is_held(name), &|n, v| self.contradicts(n, v)))?;
+        for name in &simulated.remove {
+            match owner::of_the_hosts_files(self.tools, name) {
+                Ok(None) => {}
+                Ok(Some(whose)) => return Err(TransactionRefusal::HostFiles(whose)),
+                Err(unread) => return Err(TransactionRefusal::UnreadFiles(chain(&unread))),
+            }
+        }
+        Ok(())
+    }
+
+    /// What apt calls impossible, because somebody put a package on hold that would have to change (H-25).
+    fn held_back(&self, trouble: Trouble) -> Trouble {
+        if trouble.code != UNMET {
+            return trouble;
+        }
+        let words = trouble.reason.split([' ', ',', ':']).collect::<std::collections::BTreeSet<_>>();
+        let held: Vec<&str> = words.into_iter().filter(|word| self.is_held(word)).collect();
+        if held.is_empty() { trouble } else { refused(&TransactionRefusal::NeedsHeld(held.join(", "))) }
     }
 
     fn rules<'r>(
@@ -177,18 +200,6 @@ impl<'a> Transaction<'a> {
 
     fn contradicts(&self, name: &str, version: &str) -> bool {
         self.terms.declared.get(name).is_some_and(|wanted| !wanted.takes(version))
-    }
-
-    fn run(&self, wanted: &Wanted) -> Result<(), Trouble> {
-        if !self.tools.has_service_manager() {
-            return self.apt.run_here(wanted);
-        }
-        let id = EventId::random().to_string();
-        let log = self.tools.run().join(format!("package-{id}.log"));
-        let ended = self.apt.run_apart(wanted, &id, &log, self.tools.cancelled);
-        // It lies in a directory of ours that goes with the machine's run; a transaction that runs on keeps its own.
-        let _ = std::fs::remove_file(log);
-        ended
     }
 
     /// Tries one alone, unless the common try has brought it already, or broke over it.
@@ -211,12 +222,26 @@ impl<'a> Transaction<'a> {
     }
 }
 
+impl Tools<'_> {
+    /// Runs this, which changes packages, noted as begun before and as ended after; what is open stays noted, and what
+    /// somebody's lock stopped half-way.
+    fn change_packages(&self, command: &[String], touched: &Begun, anew: bool) -> Result<(), Trouble> {
+        self.begin(touched, anew)?;
+        let ended = steps::PACKAGES_CHANGED.take(|| apart::run(self, command, touched));
+        if !ended.as_ref().is_err_and(|trouble| is_open(trouble) || trouble.code == LOCK_HELD) {
+            self.end();
+        }
+        ended
+    }
+}
+
 fn together<'w>(each: impl Iterator<Item = &'w Wanted>) -> Wanted {
     let mut all = Wanted::default();
-    for Wanted { install, remove, may_go } in each {
+    for Wanted { install, remove, may_go, anew } in each {
         all.install.extend(install.clone());
         all.remove.extend(remove.iter().cloned());
         all.may_go.extend(may_go.iter().cloned());
+        all.anew |= anew;
     }
     all
 }
@@ -227,12 +252,18 @@ fn refused(refusal: &TransactionRefusal) -> Trouble {
         TransactionRefusal::Downgrades(_) | TransactionRefusal::Undeclared(_) => {
             "declare the version that is meant, or another package"
         }
-        TransactionRefusal::OnHold(_) => {
+        TransactionRefusal::OnHold(_) | TransactionRefusal::NeedsHeld(_) => {
             "`apt-mark unhold` lets it be changed, or taking the module where it is kept as found"
         }
         TransactionRefusal::Leaves(_) => "`apt-get -s install` on the machine shows why",
         TransactionRefusal::Host(_) | TransactionRefusal::OlderHost(_) => {
             "a host is never removed by itself; declare the version of tenure-host exactly to lower it"
+        }
+        TransactionRefusal::HostFiles(_) => {
+            "stop declaring it absent; bring the host by its own package first, and `dpkg -S` says what else it has"
+        }
+        TransactionRefusal::UnreadFiles(_) => {
+            "look on the machine what is wrong with it (`ls -l /var/lib/dpkg`, `dmesg`) and put it right"
         }
     };
     Trouble::refused("transaction_refused", format!("not done: {}; {remedy}", chain(refusal)))

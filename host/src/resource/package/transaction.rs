@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::Begun;
 use super::version::is_older;
 
 /// What a pass wants of the package manager, together.
@@ -14,6 +15,8 @@ pub(super) struct Wanted {
     pub(super) remove: BTreeSet<String>,
     /// Not asked for, and may go all the same: what we brought and is no longer declared.
     pub(super) may_go: BTreeSet<String>,
+    /// What is to be installed was begun before and is unpacked anew.
+    pub(super) anew: bool,
 }
 
 impl Wanted {
@@ -47,15 +50,32 @@ pub(super) enum TransactionRefusal {
     /// It would bring a declared package to a version that is not the declared one.
     #[error("it would also bring {0} to a version that is not the declared one")]
     Undeclared(String),
+    /// It needs another version of a package on hold.
+    #[error("it needs another version of {0}, which is on hold or kept as found")]
+    NeedsHeld(String),
     /// It would not do what was asked.
     #[error("it would not {0}")]
     Leaves(String),
     /// It would remove the host itself.
     #[error("it would remove the host itself ({0})")]
     Host(String),
+    /// It would remove files of the host itself, which a package has brought.
+    #[error("it would remove files of the host itself ({0})")]
+    HostFiles(String),
+    /// Whether it would remove files of the host itself cannot be known.
+    #[error("whether it would remove files of the host itself cannot be seen ({0})")]
+    UnreadFiles(String),
     /// It would bring the host to an older version, which nobody named exactly.
     #[error("it would bring the host to the older version {0}, which is not declared exactly")]
     OlderHost(String),
+}
+
+impl Simulated {
+    /// Every package it touches, with the version it would get; none: it would go.
+    pub(super) fn touched(&self) -> Begun {
+        let brought = self.install.iter().map(|(name, (_, new))| (name.clone(), Some(new.clone())));
+        self.remove.iter().map(|name| (name.clone(), None)).chain(brought).collect()
+    }
 }
 
 /// Reads what `apt-get -s` prints: `Inst name [old] (new …)`, `Remv name [old]`, `Purg name`, `Conf …`.

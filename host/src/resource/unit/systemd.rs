@@ -90,3 +90,18 @@ fn not_run(error: ProgramError) -> Trouble {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_service_manager_that_is_not_there_and_one_that_does_not_answer_are_told_apart() {
+        let missing = not_run(ProgramError::NotThere("systemctl".to_owned()));
+        assert_eq!(missing.code, "no_service_manager");
+        let slow = ProgramError::TooLong { program: "systemctl".to_owned(), within: QUESTION };
+        let trouble = not_run(slow);
+        assert_eq!(trouble.code, "unit_failed");
+        assert!(trouble.reason.contains(&format!("after {} s", QUESTION.as_secs())), "{trouble:?}");
+    }
+}

@@ -71,3 +71,14 @@ fn a_unit_that_cannot_be_enabled_is_refused_in_its_own_word() {
     let runtime = Seen::Unit(Box::new(shown(Active::Active, Enabled::Runtime)));
     assert_eq!(differences(&spec(Some(true), None), &runtime).unwrap().len(), 1);
 }
+
+#[test]
+fn a_unit_that_cannot_be_read_and_one_that_is_no_unit_are_failed_by_name() {
+    let mut bad = shown(Active::Inactive, Enabled::No);
+    bad.load = Load::Bad("bad-setting".into());
+    let trouble = differences(&spec(None, Some(true)), &Seen::Unit(Box::new(bad))).unwrap_err();
+    assert_eq!(trouble.code, "unit_unreadable");
+    assert!(trouble.reason.contains("systemctl status a.service"), "{trouble:?}");
+    let trouble = differences(&spec(None, Some(true)), &Seen::Nothing).unwrap_err();
+    assert_eq!(trouble.code, "changed_meanwhile");
+}

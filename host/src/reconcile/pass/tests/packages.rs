@@ -3,7 +3,7 @@
 use super::scripted::{Lie, Offer, offer, unit};
 use super::*;
 
-fn key(name: &str) -> String {
+pub(super) fn key(name: &str) -> String {
     format!("package:{name}")
 }
 
@@ -163,9 +163,13 @@ fn what_needs_sources_that_cannot_be_read_anew_is_not_installed_on_an_older_look
     machine.package("known", "present", &[]);
     machine.package("wanted", "present", &[]);
     let done = machine.pass();
-    assert_eq!(outcome(&done, &key("wanted")), (Failed, Some("sources_unreadable".to_owned())));
+    assert_eq!(outcome(&done, &key("wanted")), (Refused, Some("unsigned_source".to_owned())));
     assert!(reason(&done, &key("wanted")).contains("is not signed"), "{}", reason(&done, &key("wanted")));
     assert_eq!(line(&done, &key("known")).outcome, Applied);
+    machine.lies("update", Lie::Fails("E: Failed to fetch copy:/repo/./Release  File not found\n"));
+    let done = machine.pass();
+    assert_eq!(outcome(&done, &key("wanted")), (Failed, Some("sources_unreadable".to_owned())));
+    machine.set(|state| state.lies.clear());
     // What apt would say now does not matter: the sources were not read.
     assert!(!machine.acts().iter().any(|call| call == "install wanted"));
     machine.set(|state| {
@@ -261,6 +265,37 @@ fn a_database_that_somebody_else_left_half_done_is_said_and_not_touched() {
     assert_eq!(machine.acts(), Vec::<String>::new());
 }
 
+// case: O-10
+#[test]
+fn what_was_half_done_when_it_was_looked_at_and_is_whole_since_needs_no_repair() {
+    let mut machine = Machine::with_programs();
+    let half = ("1.0".to_owned(), "install ok half-configured".to_owned());
+    machine.set(|state| drop(state.installed.insert("theirs".to_owned(), half)));
+    for name in ["hello", "other"] {
+        machine.offers(name, &[offer("1.0")]);
+        machine.package(name, "present", &[]);
+    }
+    let done = machine.pass_looking(&|at| {
+        if at == 1 {
+            machine.installs("theirs", "1.0");
+        }
+    });
+    assert_eq!(done.summary.counts.in_words(), "2 applied");
+}
+
+#[test]
+fn what_was_cut_short_while_it_was_unpacked_is_said_to_be_brought_anew() {
+    let mut machine = Machine::with_programs();
+    let half = ("1.0".to_owned(), "install reinstreq half-installed".to_owned());
+    machine.set(|state| drop(state.installed.insert("theirs".to_owned(), half)));
+    machine.offers("hello", &[offer("1.0")]);
+    machine.package("hello", "present", &[]);
+    let done = machine.pass();
+    assert_eq!(outcome(&done, &key("hello")), (Failed, Some("dpkg_interrupted".to_owned())));
+    let why = reason(&done, &key("hello"));
+    assert!(why.contains("then `apt-get install --reinstall theirs`"), "{why}");
+}
+
 // rule: H-24
 #[test]
 fn what_leaves_is_removed_only_if_we_brought_it_and_nothing_else_goes_with_it() {
@@ -310,6 +345,78 @@ fn the_host_is_raised_and_never_removed() {
     machine.forget(&key("tenure-host"));
     assert_eq!(line(&machine.pass(), &key("tenure-host")).outcome, Released);
     assert_eq!(machine.version("tenure-host").as_deref(), Some("1.1"));
+}
+
+// rule: H-02
+#[test]
+fn a_package_that_brought_files_of_the_host_is_not_removed_whatever_its_name() {
+    let mut machine = Machine::with_programs();
+    for (name, list) in [
+        ("acme", "/.\n/usr\n/usr/bin\n/usr/bin/acme\n/usr/bin/tenure-host\n"),
+        ("harmless", "/.\n/etc\n/etc/tenure\n/usr/bin/harmless\n"),
+    ] {
+        machine.installs(name, "1.0");
+        machine.write(&format!("/var/lib/dpkg/info/{name}.list"), list);
+        machine.package(name, "absent", &[]);
+    }
+    let done = machine.pass();
+    assert_eq!(outcome(&done, &key("acme")), (Refused, Some("transaction_refused".to_owned())));
+    let why = reason(&done, &key("acme"));
+    assert!(why.contains("acme has brought /usr/bin/tenure-host"), "{why}");
+    assert_eq!(line(&done, &key("harmless")).outcome, Removed);
+    assert_eq!(machine.acts(), ["install harmless-"]);
+}
+
+// rule: H-02
+#[test]
+fn a_package_of_which_nobody_can_see_what_it_brought_is_not_removed() {
+    let mut machine = Machine::with_programs();
+    for name in ["acme", "other"] {
+        machine.installs(name, "1.0");
+        machine.package(name, "absent", &[]);
+    }
+    // Names are bytes; one that is no text hides no other.
+    std::fs::write(machine.at("/var/lib/dpkg/info/acme.list"), b"/usr/share/\xff\n/usr/bin/tenure-host\n")
+        .unwrap();
+    std::fs::create_dir(machine.at("/var/lib/dpkg/info/other:amd64.list")).unwrap();
+    let done = machine.pass();
+    for (name, said) in
+        [("acme", "acme has brought /usr/bin/tenure-host"), ("other", "other:amd64.list cannot be read")]
+    {
+        assert_eq!(outcome(&done, &key(name)), (Refused, Some("transaction_refused".to_owned())));
+        assert!(reason(&done, &key(name)).contains(said), "{}", reason(&done, &key(name)));
+    }
+    std::fs::remove_dir_all(machine.at("/var/lib/dpkg/info")).unwrap();
+    let done = machine.pass();
+    assert_eq!(outcome(&done, &key("acme")), (Refused, Some("transaction_refused".to_owned())));
+    assert_eq!(machine.acts(), Vec::<String>::new());
+}
+
+// rule: H-25
+#[test]
+fn what_needs_another_version_of_a_package_on_hold_is_refused_naming_it() {
+    let mut machine = Machine::with_programs();
+    let held = ("1.0".to_owned(), "hold ok installed".to_owned());
+    machine.set(|state| drop(state.installed.insert("routerd".to_owned(), held)));
+    machine.offers("wants", &[offer("1.0")]);
+    machine.package("wants", "present", &[]);
+    machine.lies("install", Lie::SaysBefore(
+        "The following packages have unmet dependencies:\n wants : Depends: routerd (>= 2.0) but 1.0 is to be installed\n",
+    ));
+    let done = machine.pass();
+    assert_eq!(outcome(&done, &key("wants")), (Refused, Some("transaction_refused".to_owned())));
+    let why = reason(&done, &key("wants"));
+    assert!(why.contains("another version of routerd") && why.contains("apt-mark unhold"), "{why}");
+    // Nobody holds it: it cannot be had, and what is missing is said.
+    machine.installs("routerd", "1.0");
+    let done = machine.pass();
+    assert_eq!(outcome(&done, &key("wants")), (Failed, Some("unmet_dependencies".to_owned())));
+    assert!(
+        reason(&done, &key("wants")).contains("routerd (>= 2.0) but 1.0"),
+        "{}",
+        reason(&done, &key("wants"))
+    );
+    assert_eq!(machine.acts(), Vec::<String>::new());
 }
 
 // rule: A-03

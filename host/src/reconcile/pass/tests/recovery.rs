@@ -117,6 +117,35 @@ fn what_was_about_to_leave_leaves_after_a_restart_too() {
     assert_eq!(machine.store.owned_keys().unwrap(), ["file:/srv/b"]);
 }
 
+// rule: H-09
+// rule: N-11
+#[test]
+fn a_repair_that_a_death_came_right_after_is_told_once_all_the_same() {
+    let mut machine = Machine::new();
+    machine.file("/srv/a", "ours");
+    machine.directory("/srv/d", "0755");
+    machine.pass();
+    // Both were changed by somebody; the host was killed when it had put right the first.
+    let records = machine.store.records().unwrap();
+    let noted = |key: &str, temporary: &str| {
+        let Record { origin, earlier, .. } = records[key].clone();
+        Intent { earlier, ..intent(&machine, key, origin, temporary) }
+    };
+    let intents =
+        vec![noted("file:/srv/a", ".tenure-abcdefgh"), noted("directory:/srv/d", ".tenure-ijklmnop")];
+    machine.store.intend(intents, &Default::default()).unwrap();
+    std::fs::set_permissions(machine.at("/srv/d"), std::fs::Permissions::from_mode(0o700)).unwrap();
+    let done = machine.pass();
+    assert_eq!(outcome(&done, "file:/srv/a"), (Unchanged, None));
+    assert_eq!(outcome(&done, "directory:/srv/d"), (Applied, Some("drift".to_owned())));
+    let told = machine.store.spooled(9).unwrap();
+    let told: Vec<_> =
+        told.iter().map(|event| (event.kind.as_str(), event.key.as_deref().unwrap())).collect();
+    assert_eq!(told, [(event::DRIFT_REPAIRED, "file:/srv/a"), (event::DRIFT_REPAIRED, "directory:/srv/d")]);
+    assert_eq!(machine.store.records().unwrap()["file:/srv/a"].origin, Origin::Created);
+    assert_eq!(machine.pass().events, []);
+}
+
 /// Puts the one change that is due in its place, lets `meanwhile` happen, and goes on from there to the pass's end.
 fn pass_with(machine: &Machine, meanwhile: impl FnOnce()) -> PassDone {
     let (declaration, never) = (Arc::new(machine.declaration()), AtomicBool::new(false));
@@ -135,7 +164,7 @@ fn pass_with(machine: &Machine, meanwhile: impl FnOnce()) -> PassDone {
     let own = Own::look(&machine.ground);
     let walker = Walker::new(&machine.ground, &own).unwrap();
     let accounts = Arc::new(Accounts::read(&walker));
-    let tools = Tools::new(&machine.ground, None, &never);
+    let tools = Tools::new(&machine.ground, None, Some(&machine.store), &never);
     let site = Site { walker, accounts, contents: &machine.store, sets_owner: is_root(), tools: &tools };
     let known = Known::read(&machine.store).unwrap();
     let book = Book::new(known.pass, Millis(7), known.previous, input.progress);

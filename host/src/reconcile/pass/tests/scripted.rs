@@ -1,7 +1,7 @@
 //! apt, dpkg and systemd as a test writes them: they do what they are told, or only say so.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::*;
@@ -43,10 +43,25 @@ pub(super) enum Lie {
     SaysYes,
     /// It does it, and says that it failed.
     SaysNo,
-    /// It fails, with these words.
+    /// It fails, with these words, and does nothing.
     Fails(&'static str),
+    /// dpkg's: it ends with 2, since somebody has its lock.
+    IsLocked,
+    /// It finds it impossible when it is asked before, with these words.
+    SaysBefore(&'static str),
+    /// A signal ends it, with dpkg half-way, and it ends with this.
+    IsKilled(i32),
     /// It is not waited for, and goes on.
     TakesLong,
+    /// The host dies before it does anything, or right after it did what it was told.
+    Dies(When),
+}
+
+/// On which side of what a tool does the host dies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum When {
+    Before,
+    After,
 }
 
 #[derive(Clone, Default)]
@@ -98,18 +113,26 @@ pub(super) fn unit(active: &'static str, enabled: &'static str) -> Unit {
 impl Machine {
     /// One with a package manager and a service manager.
     pub(super) fn with_programs() -> Self {
-        let mut machine = Self::new();
-        let root = machine.ground.root().to_owned();
-        for folder in
-            ["var/lib/dpkg/updates", "run/systemd/system", "etc/systemd/system", "proc", "etc/nginx"]
-        {
+        Self::new().given_programs()
+    }
+
+    pub(super) fn given_programs(mut self) -> Self {
+        let root = self.ground.root().to_owned();
+        for folder in [
+            "var/lib/dpkg/updates",
+            "var/lib/dpkg/info",
+            "run/systemd/system",
+            "etc/systemd/system",
+            "proc",
+            "etc/nginx",
+        ] {
             std::fs::create_dir_all(root.join(folder)).unwrap();
         }
         std::fs::write(root.join("proc/uptime"), "0.0 0.0\n").unwrap();
         let scripted = Scripted { root, state: Mutex::new(State { now: 10, ..State::default() }) };
         scripted.write(&scripted.state());
-        machine.scripted = Some(scripted);
-        machine
+        self.scripted = Some(scripted);
+        self
     }
 
     pub(super) fn adopted_with_programs() -> Self {
@@ -176,12 +199,20 @@ impl Machine {
     /// The calls that change something, since it was last asked.
     pub(super) fn acts(&self) -> Vec<String> {
         let calls = std::mem::take(&mut self.state().calls);
-        let looks = ["show", "list-units", "madison", "simulate"];
-        calls.into_iter().filter(|call| !looks.iter().any(|look| call.starts_with(look))).collect()
+        calls.into_iter().filter(|call| acts(call)).collect()
     }
 }
 
 const NO: i32 = 100;
+
+/// Whether the call changes something.
+fn acts(call: &str) -> bool {
+    !["show", "list-units", "madison", "simulate"].iter().any(|look| call.starts_with(look))
+}
+
+fn die() -> ! {
+    panic!("the host is killed here")
+}
 
 fn said(status: i32, out: impl Into<String>, err: impl Into<String>) -> Result<Ran, ProgramError> {
     Ok(Ran { status: Some(status), out: out.into(), err: err.into() })
@@ -189,7 +220,8 @@ fn said(status: i32, out: impl Into<String>, err: impl Into<String>) -> Result<R
 
 impl Scripted {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap()
+        // A host that died in a call has left it as it was.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn write(&self, state: &State) {
@@ -204,6 +236,9 @@ impl Scripted {
         let mut state = self.state();
         if words.contains(&"update") {
             state.calls.push("update".into());
+            if let Some(Lie::Fails(words)) = state.lies.get("update") {
+                return said(NO, "", *words);
+            }
             return match state.newer.clone() {
                 None => said(NO, "", "E: The repository 'file:/repo ./ Release' is not signed.\n"),
                 Some(newer) => {
@@ -223,12 +258,21 @@ impl Scripted {
                 },
             }
         }
+        // Without this word apt leaves what it calls installed already, though it was cut short.
+        if !words.contains(&"--reinstall") {
+            let half =
+                |name: &str| state.installed.get(name).is_some_and(|(_, w)| w.ends_with("half-installed"));
+            install.retain(|(name, _)| !half(name));
+        }
         let simulates = words.contains(&"-s");
         let word = if simulates { "simulate" } else { "install" };
         state.calls.push(format!(
             "{word} {}",
             words[words.iter().position(|w| *w == "--").unwrap() + 1..].join(" ")
         ));
+        if let (true, Some(Lie::SaysBefore(words))) = (simulates, state.lies.get("install")) {
+            return said(NO, *words, "E: Unable to correct problems, you have held broken packages.\n");
+        }
         if simulates {
             said(0, state.simulate(&install, &remove), "")
         } else {
@@ -246,9 +290,25 @@ impl Scripted {
         match lie {
             Some(Lie::SaysYes) => return said(0, "", ""),
             Some(Lie::Fails(words)) => return said(NO, "", words),
-            Some(Lie::SaysNo | Lie::TakesLong) | None => {}
+            Some(Lie::Dies(When::Before)) => die(),
+            Some(
+                Lie::SaysNo
+                | Lie::IsLocked
+                | Lie::SaysBefore(_)
+                | Lie::IsKilled(_)
+                | Lie::TakesLong
+                | Lie::Dies(When::After),
+            )
+            | None => {}
         }
         state.now += 10;
+        if let Some(Lie::IsKilled(status)) = lie {
+            for (name, offer) in install {
+                state.installed.insert(name.clone(), (offer.version.into(), "install ok unpacked".into()));
+            }
+            self.write(&state);
+            return said(status, "", "");
+        }
         let mut broken = false;
         for (name, offer) in install {
             let words = if offer.breaks { "install ok half-configured" } else { "install ok installed" };
@@ -269,6 +329,7 @@ impl Scripted {
         }
         self.write(&state);
         match lie {
+            Some(Lie::Dies(_)) => die(),
             Some(Lie::TakesLong) => Err(ProgramError::NotAwaited("systemd-run".into())),
             Some(_) => said(NO, "", "E: Sub-process /usr/bin/dpkg returned an error code (1)\n"),
             None if broken => said(NO, "", "E: Sub-process /usr/bin/dpkg returned an error code (1)\n"),
@@ -276,11 +337,38 @@ impl Scripted {
         }
     }
 
+    /// Finishes what it can, and puts its journal into its status.
+    fn configure(&self, words: &[&str]) -> Result<Ran, ProgramError> {
+        assert_eq!(words.last(), Some(&"-a"), "dpkg is only told to configure");
+        let mut state = self.state();
+        state.calls.push("configure".into());
+        match state.lies.get("configure") {
+            Some(Lie::Fails(words)) => return said(1, "", *words),
+            Some(Lie::IsLocked) => {
+                let words = "dpkg: error: dpkg frontend lock was locked by another process with pid 4242\n";
+                return said(2, "", words);
+            }
+            Some(_) | None => {}
+        }
+        let ready = ["install ok unpacked", "install ok half-configured"];
+        for (_, words) in state.installed.values_mut().filter(|(_, words)| ready.contains(&words.as_str())) {
+            *words = "install ok installed".into();
+        }
+        for entry in std::fs::read_dir(self.root.join("var/lib/dpkg/updates")).unwrap().flatten() {
+            std::fs::remove_file(entry.path()).unwrap();
+        }
+        self.write(&state);
+        said(0, "", "")
+    }
+
     fn systemctl(&self, words: &[&str]) -> Result<Ran, ProgramError> {
         let mut state = self.state();
         let names: Vec<&str> = words.iter().skip_while(|word| **word != "--").skip(1).copied().collect();
         if words.contains(&"list-units") {
             state.calls.push("list-units".into());
+            if state.lies.contains_key("list-units after") && state.calls.iter().any(|call| acts(call)) {
+                return said(1, "", "Failed to list units: Connection timed out\n");
+            }
             return said(0, state.running.clone().unwrap_or_default(), "");
         }
         if words.contains(&"show") {
@@ -289,8 +377,14 @@ impl Scripted {
         }
         if words.contains(&"daemon-reload") {
             state.calls.push("daemon-reload".into());
+            if state.lies.get("daemon-reload") == Some(&Lie::Dies(When::Before)) {
+                die();
+            }
             state.units.values_mut().for_each(|unit| unit.stale = false);
             self.read_unit_files(&mut state);
+            if state.lies.contains_key("daemon-reload") {
+                die();
+            }
             return said(0, "", "");
         }
         let word = words.iter().rev().skip_while(|word| **word != "--").nth(1).unwrap().to_string();
@@ -366,7 +460,16 @@ impl State {
         match lie {
             Some(Lie::SaysYes) => return said(0, "", ""),
             Some(Lie::Fails(words)) => return said(1, "", words),
-            Some(Lie::SaysNo | Lie::TakesLong) | None => {}
+            Some(Lie::Dies(When::Before)) => die(),
+            Some(
+                Lie::SaysNo
+                | Lie::IsLocked
+                | Lie::SaysBefore(_)
+                | Lie::IsKilled(_)
+                | Lie::TakesLong
+                | Lie::Dies(When::After),
+            )
+            | None => {}
         }
         self.now += 1_000_000;
         let now = self.now;
@@ -379,6 +482,9 @@ impl State {
             "start" | "restart" => (unit.active, unit.began, unit.result) = ("active", now, "success"),
             _ => {}
         }
+        if lie == Some(Lie::Dies(When::After)) {
+            die();
+        }
         if lie == Some(Lie::SaysNo) { said(1, "", "Job failed.\n") } else { said(0, "", "") }
     }
 }
@@ -387,10 +493,18 @@ impl Programs for Scripted {
     fn run(&self, program: &str, arguments: &[&str], _: Duration) -> Result<Ran, ProgramError> {
         match program {
             "apt-get" => self.apt(arguments),
+            "dpkg" => self.configure(arguments),
             "systemctl" => self.systemctl(arguments),
             "systemd-run" => {
-                let at = arguments.iter().position(|word| *word == "apt-get").unwrap();
-                self.apt(&arguments[at..])
+                if let Some(Lie::Fails(words)) = self.state().lies.get("systemd-run") {
+                    return said(1, "", *words);
+                }
+                let mut words = arguments.iter();
+                let log = words.find_map(|word| word.strip_prefix("--property=StandardOutput=append:"));
+                std::fs::create_dir_all(Path::new(log.unwrap()).parent().unwrap()).unwrap();
+                std::fs::write(log.unwrap(), "").unwrap();
+                let at = arguments.iter().position(|word| *word == "--").unwrap() + 1;
+                self.run(arguments[at], &arguments[at + 1..], Duration::ZERO)
             }
             "apt-cache" => {
                 let mut state = self.state();

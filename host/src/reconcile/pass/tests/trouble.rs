@@ -4,7 +4,7 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 
 use super::*;
 
-struct Mounted(PathBuf);
+pub(super) struct Mounted(PathBuf);
 
 impl Drop for Mounted {
     fn drop(&mut self) {
@@ -13,7 +13,7 @@ impl Drop for Mounted {
 }
 
 /// A small file system of its own; none where mounting is not possible here.
-fn tmpfs(at: &Path, size: &str) -> Option<Mounted> {
+pub(super) fn tmpfs(at: &Path, size: &str) -> Option<Mounted> {
     let options = format!("size={size}");
     let mounted = mount(Some("tmpfs"), at, Some("tmpfs"), MsFlags::empty(), Some(options.as_str()));
     match mounted {
@@ -138,14 +138,193 @@ fn a_store_that_cannot_be_written_stops_changes_but_not_looking_and_room_mends_i
     drop(fill);
     let declaration = machine.declaration();
     let done = machine.pass_of(Some(declaration.clone()));
-    let trouble = done.store_trouble.as_ref().unwrap();
-    assert_eq!(trouble.code, "store_unwritable");
+    let trouble = &done.store_trouble.as_ref().unwrap().refusal;
+    assert_eq!(trouble.code, "store_full");
     assert!(trouble.happened.contains("full"), "{trouble:?}");
+    assert_eq!(done.summary.refused.as_ref(), Some(trouble), "it is told upward too");
     assert_eq!(outcome(&done, "file:/srv/a"), (Outstanding, Some("store_unwritable".to_owned())));
     assert_eq!((machine.read("/srv/a").as_str(), machine.at("/srv/b").exists()), ("drifted", false));
+    assert!(!done.kept);
+    let again = machine.pass_of(Some(declaration.clone()));
+    assert_eq!(again.summary.pass, done.summary.pass + 1, "or it would be the same one to the control plane");
     std::fs::remove_file(ballast).unwrap();
     let mended = machine.pass_of(Some(declaration));
     assert_eq!(mended.summary.counts.in_words(), "2 applied", "{mended:#?}");
+    assert_eq!((mended.summary.pass, mended.summary.refused), (again.summary.pass + 1, None));
+}
+
+// case: O-05
+#[test]
+fn nothing_is_begun_where_there_is_hardly_room_to_record_it_and_a_quiet_pass_stays_quiet() {
+    let folder = tempfile::tempdir().unwrap();
+    let ground = Ground::new(folder.path().join("root"), !is_root());
+    std::fs::create_dir_all(ground.state()).unwrap();
+    let Some(_mounted) = tmpfs(&ground.state(), "8m") else { return };
+    let mut machine = Machine::on(folder, ground);
+    machine.file("/srv/a", "a");
+    machine.pass();
+    let room = usize::try_from(machine.store.room().unwrap()).unwrap();
+    std::fs::write(machine.ground.state().join("ballast"), vec![0; room - 600 * 1024]).unwrap();
+    let quiet = machine.pass();
+    assert_eq!((quiet.store_trouble, quiet.summary.counts.in_words().as_str()), (None, "1 unchanged"));
+    machine.file("/srv/b", "b");
+    let done = machine.pass();
+    assert!(done.store_trouble.as_ref().unwrap().refusal.happened.contains("nearly full"));
+    assert_eq!(line(&done, "file:/srv/b").outcome, Outstanding);
+    assert!(!machine.at("/srv/b").exists());
+    assert_eq!(machine.store.intents().unwrap(), []);
+    std::fs::remove_file(machine.ground.state().join("ballast")).unwrap();
+    assert_eq!(line(&machine.pass(), "file:/srv/b").outcome, Applied);
+}
+
+// case: O-05
+#[test]
+fn a_removed_store_stops_changes_by_name_until_it_is_in_its_place_again() {
+    let mut machine = Machine::new();
+    machine.file("/srv/a", "a");
+    machine.pass();
+    let away = machine.ground.state().join("away.db");
+    std::fs::rename(machine.ground.store(), &away).unwrap();
+    machine.write("/srv/a", "drifted");
+    let done = machine.pass();
+    let trouble = done.store_trouble.as_ref().unwrap();
+    assert_eq!((trouble.refusal.code.as_str(), trouble.cure), ("store_removed", crate::store::Cure::PutBack));
+    assert_eq!(outcome(&done, "file:/srv/a"), (Unknown, Some("store_unreadable".to_owned())));
+    assert_eq!(machine.read("/srv/a"), "drifted");
+    std::fs::rename(&away, machine.ground.store()).unwrap();
+    assert_eq!(line(&machine.pass(), "file:/srv/a").outcome, Applied);
+}
+
+// case: O-05
+#[test]
+fn a_file_system_without_inodes_keeps_the_old_content_and_leaves_nothing_beside_it() {
+    let mut machine = Machine::new();
+    std::fs::create_dir(machine.at("/srv/small")).unwrap();
+    let Some(_mounted) = tmpfs(&machine.at("/srv/small"), "1m,nr_inodes=16") else { return };
+    machine.file("/srv/small/a", "old");
+    assert_eq!(line(&machine.pass(), "file:/srv/small/a").outcome, Applied);
+    for number in 0.. {
+        if std::fs::write(machine.at(&format!("/srv/small/ballast{number}")), "").is_err() {
+            break;
+        }
+    }
+    machine.file("/srv/small/a", "new");
+    machine.directory("/srv/small/d", "0755");
+    machine.file("/srv/elsewhere", "fine");
+    let done = machine.pass();
+    for key in ["file:/srv/small/a", "directory:/srv/small/d"] {
+        assert_eq!(outcome(&done, key), (Failed, Some("no_space".to_owned())), "{key}");
+    }
+    assert!(reason(&done, "file:/srv/small/a").starts_with("no space on the file system of /srv/small/a"));
+    assert_eq!(line(&done, "file:/srv/elsewhere").outcome, Applied);
+    assert_eq!(machine.read("/srv/small/a"), "old");
+    assert!(machine.is_clean());
+    for number in 0..2 {
+        std::fs::remove_file(machine.at(&format!("/srv/small/ballast{number}"))).unwrap();
+    }
+    let mended = machine.pass();
+    for key in ["file:/srv/small/a", "directory:/srv/small/d"] {
+        assert_eq!(line(&mended, key).outcome, Applied);
+    }
+}
+
+fn remount(mounted: &Mounted, flags: MsFlags) {
+    mount(None::<&str>, &mounted.0, None::<&str>, MsFlags::MS_REMOUNT | flags, None::<&str>).unwrap();
+}
+
+// rule: H-10
+#[test]
+fn a_file_system_that_takes_no_writes_fails_its_own_resources_by_name_and_no_others() {
+    let mut machine = Machine::new();
+    std::fs::create_dir(machine.at("/srv/small")).unwrap();
+    let Some(mounted) = tmpfs(&machine.at("/srv/small"), "64k") else { return };
+    machine.file("/srv/small/a", "old");
+    machine.file("/srv/small/same", "same");
+    machine.pass();
+    remount(&mounted, MsFlags::MS_RDONLY);
+    machine.file("/srv/small/a", "new");
+    machine.file("/srv/elsewhere", "fine");
+    let done = machine.pass();
+    assert_eq!(outcome(&done, "file:/srv/small/a"), (Failed, Some("read_only".to_owned())));
+    assert_eq!(line(&done, "file:/srv/small/same").outcome, Unchanged);
+    assert_eq!(line(&done, "file:/srv/elsewhere").outcome, Applied);
+    assert_eq!(machine.read("/srv/small/a"), "old");
+    remount(&mounted, MsFlags::empty());
+    assert_eq!(line(&machine.pass(), "file:/srv/small/a").outcome, Applied);
+}
+
+// rule: H-10
+// case: O-05
+#[test]
+fn a_file_system_that_stops_taking_writes_in_the_middle_of_a_pass_fails_the_rest_of_its_own_by_name() {
+    let mut machine = Machine::new();
+    std::fs::create_dir(machine.at("/srv/small")).unwrap();
+    let Some(mounted) = tmpfs(&machine.at("/srv/small"), "64k") else { return };
+    machine.file("/srv/first", "first");
+    machine.file_with("/srv/small/a", "a", serde_json::json!({}))["needs"] =
+        serde_json::json!(["file:/srv/first"]);
+    machine.file_with("/srv/last", "last", serde_json::json!({}))["needs"] =
+        serde_json::json!(["file:/srv/first"]);
+    machine.clock.advance(std::time::Duration::from_secs(1));
+    let done = run(&PassInput {
+        ground: &machine.ground,
+        programs: None,
+        store: &machine.store,
+        clock: &machine.clock,
+        declaration: Some(Arc::new(machine.declaration())),
+        trigger: Trigger::Timer,
+        refused: None,
+        looked: &|_| {},
+        progress: &|at| {
+            if at.outcome.key == "file:/srv/first" {
+                remount(&mounted, MsFlags::MS_RDONLY);
+            }
+        },
+        cancelled: &AtomicBool::new(false),
+    });
+    assert_eq!(line(&done, "file:/srv/first").outcome, Applied);
+    assert_eq!(outcome(&done, "file:/srv/small/a"), (Failed, Some("read_only".to_owned())));
+    assert_eq!(line(&done, "file:/srv/last").outcome, Applied);
+    remount(&mounted, MsFlags::empty());
+    assert_eq!(line(&machine.pass(), "file:/srv/small/a").outcome, Applied);
+    assert!(machine.is_clean());
+}
+
+// case: O-05
+#[test]
+fn what_was_written_beside_before_a_disk_failed_is_taken_away_and_the_old_content_stays() {
+    use crate::walk::change::{ChangeError, Fresh, temporary};
+    let machine = Machine::new();
+    machine.write("/srv/a", "old");
+    let own = Own::look(&machine.ground);
+    let walker = Walker::new(&machine.ground, &own).unwrap();
+    let path = tenure_protocol::path::DeclaredPath::new("/srv/a").unwrap();
+    let (dir, _) = walker.parent(&path).unwrap();
+    let failed = Fresh::file(&dir, &temporary().unwrap(), 0o600, None, &mut |file| {
+        std::io::Write::write_all(file, b"ne")?;
+        Err(nix::errno::Errno::EIO.into())
+    });
+    assert!(matches!(failed, Err(ChangeError::Io { act: "written", .. })));
+    assert!(machine.is_clean());
+    assert_eq!(machine.read("/srv/a"), "old");
+}
+
+// rule: H-10
+#[test]
+fn since_when_and_how_often_it_failed_survive_a_restart_and_every_pass_tells_it() {
+    let mut machine = Machine::new();
+    machine.file_with("/srv/none/a", "a", serde_json::json!({}));
+    let first = machine.pass();
+    let since = line(&first, "file:/srv/none/a").since;
+    assert_eq!(kinds(&first), [event::FAILURE_BEGAN]);
+    machine.pass();
+    machine.store.clone().close();
+    machine.store = Store::open(&machine.ground, true, Moment::from_millis(9)).unwrap().store;
+    let third = machine.pass();
+    let failed = line(&third, "file:/srv/none/a");
+    assert_eq!((failed.outcome, failed.since, failed.count), (Failed, since, 3));
+    assert!(third.changed.iter().any(|line| line.key == "file:/srv/none/a"), "told in every pass");
+    assert_eq!(kinds(&third), Vec::<&str>::new(), "and no event again");
 }
 
 /// Far more than could be read while anybody waits, and taking no room.
@@ -238,7 +417,7 @@ fn a_store_that_cannot_be_read_makes_everything_unknown_and_nothing_ours_less() 
     machine.write("/srv/a", "drifted");
     let done = machine.pass_of(Some(declaration));
     assert_eq!(outcome(&done, "file:/srv/a"), (Unknown, Some("store_unreadable".to_owned())));
-    assert!(done.store_trouble.is_some());
+    assert_eq!(done.store_trouble.unwrap().refusal.code, "store_closed");
     assert_eq!(machine.read("/srv/a"), "drifted");
 }
 

@@ -235,7 +235,7 @@ fn units_leave_before_the_files_and_packages_they_are_of() {
     machine.file("/srv/a", "a");
     let done = machine.pass();
     assert_eq!(done.summary.counts.in_words(), "1 applied, 2 removed, 1 released");
-    assert_eq!(machine.acts(), ["disable app.service", "stop app.service", "install lib-", "daemon-reload"]);
+    assert_eq!(machine.acts(), ["disable app.service", "stop app.service", "daemon-reload", "install lib-"]);
 }
 
 // rule: A-03
@@ -320,4 +320,17 @@ fn a_unit_that_does_its_work_and_ends_is_begun_once_though_systemd_forgets_it() 
     once.becomes = "exit-code";
     machine.has_unit("once.service", once);
     assert_eq!(outcome(&machine.pass(), "unit:once.service"), (Failed, Some("unit_died".to_owned())));
+}
+
+#[test]
+fn a_unit_is_reloaded_when_what_it_reads_anew_was_changed() {
+    let mut machine = Machine::with_programs();
+    machine.has_unit("nginx.service", unit("active", "enabled"));
+    machine.file("/etc/nginx/nginx.conf", "one");
+    let mut spec = up();
+    spec["reload_on"] = json!(["file:/etc/nginx/nginx.conf"]);
+    machine.unit("nginx.service", spec, &[]);
+    let done = machine.pass();
+    assert_eq!(outcome(&done, NGINX), (Applied, Some("reloaded".to_owned())));
+    assert_eq!(machine.acts(), ["reload-or-restart nginx.service"]);
 }

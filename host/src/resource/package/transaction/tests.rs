@@ -18,6 +18,7 @@ fn wanted(install: &[(&str, Option<&str>)], remove: &[&str]) -> Wanted {
         install: install.iter().map(|(name, version)| ((*name).into(), version.map(str::to_owned))).collect(),
         remove: remove.iter().map(|name| (*name).into()).collect(),
         may_go: BTreeSet::new(),
+        anew: false,
     }
 }
 
