@@ -95,6 +95,27 @@ fn a_file_that_decides_names_no_runtime_no_clock_and_no_disk() {
     assert_names_none(&files, &IMPURE, "a pure file reaches outside");
 }
 
+// rule: H-15
+// case: O-53
+#[test]
+fn what_measures_how_long_something_takes_names_no_clock_that_somebody_can_set() {
+    let measured =
+        ["actors/src/watchdog.rs", "actors/src/timer.rs", "actors/src/work.rs", "actors/src/address.rs"];
+    let folders = ["actors/src/supervisor", "controlplane/src/lease", "protocol/src/wire"];
+    let mut files: Vec<PathBuf> = measured.iter().map(|file| tree::root().join(file)).collect();
+    files.extend(tree::sources(&folders).into_iter().filter(|file| !file.ends_with("lease/actor.rs")));
+    files.extend(
+        ["state", "redial", "session", "greeting"]
+            .map(|name| tree::root().join(format!("host/src/link/{name}.rs"))),
+    );
+    assert!(files.iter().all(|file| file.exists()), "{files:?}");
+    assert_names_none(
+        &files,
+        &["SystemTime", "SharedClock", "clock::", "clock.now"],
+        "a duration by a wall clock",
+    );
+}
+
 #[test]
 fn an_adapter_names_neither_the_store_nor_the_link() {
     let files = tree::sources(&["host/src/resource"]);
@@ -104,6 +125,18 @@ fn an_adapter_names_neither_the_store_nor_the_link() {
         &["crate::store", "crate::link", "rusqlite", "Database"],
         "an adapter reaches outside its kind",
     );
+}
+
+// rule: N-21
+#[test]
+fn a_store_looks_at_no_clock_and_makes_no_identity() {
+    let files: Vec<PathBuf> = tree::sources(&["controlplane/src/store"])
+        .into_iter()
+        .filter(|file| !file.components().any(|part| part.as_os_str() == "tests"))
+        .collect();
+    assert!(files.iter().any(|file| file.ends_with("memory.rs")) && files.len() >= 15, "{files:?}");
+    let words = ["SystemTime", "SharedClock", "clock::", "random()", "getrandom"];
+    assert_names_none(&files, &words, "moments and identities come with what is asked");
 }
 
 #[test]

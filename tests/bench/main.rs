@@ -1,7 +1,8 @@
 //! Benchmarks: `tests/run bench NAME [--json]`. Each row is one line: what, how much, in which unit, against what.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use tenure_tests::herd::{Herd, densest};
 use tenure_tests::sandbox::{SOON, Sandbox};
 use tenure_tests::wait;
 
@@ -10,8 +11,9 @@ fn main() {
     let json = arguments.iter().any(|argument| argument == "--json");
     match arguments.first().map(String::as_str) {
         Some("declare") => declare(json),
+        Some("herd") => herd(json),
         other => {
-            eprintln!("bench: unknown benchmark {other:?}; known: declare");
+            eprintln!("bench: unknown benchmark {other:?}; known: declare, herd");
             std::process::exit(2);
         }
     }
@@ -61,6 +63,45 @@ fn declare(json: bool) {
         let last = sandbox.host(&["status", "--json"]).json()["last"]["took_ms"].as_f64().unwrap_or(-1.0);
         row(json, "declare", "last pass", n, last, "ms");
     }
+}
+
+/// A control plane of N nodes is killed and started again: how spread they come, and when the last of them is back.
+fn herd(json: bool) {
+    for n in [500, 2_000] {
+        let mut sandbox = Sandbox::empty();
+        sandbox.start_control();
+        let began = Instant::now();
+        let herd = Herd::raise(n, &sandbox.at("control/run/tenure-control/api.sock"), &sandbox.address());
+        row(json, "herd", "joined and connected", n, began.elapsed().as_secs_f64(), "s");
+        let killed = Instant::now();
+        sandbox.kill_control();
+        herd.wait_until_none_is_connected(SOON);
+        wait::until_true("each dialled again", SOON, || herd.dials_after(killed).len() >= n);
+        let mut first = herd.dials_after(killed);
+        first.sort_unstable();
+        first.truncate(n);
+        let most = densest(&first, Duration::from_millis(100));
+        row(json, "herd", "first redials, most in 100 ms", n, count(most), "dials");
+        let (before, (busy, _)) = (herd.dials_after(killed).len(), herd.turned_away());
+        let started = Instant::now();
+        sandbox.start_control();
+        herd.wait_until_all_are_connected(Duration::from_secs(90));
+        row(json, "herd", "all connected after the start", n, started.elapsed().as_secs_f64(), "s");
+        let dials = herd.dials_after(killed).len() - before;
+        row(json, "herd", "dials a node", n, count(dials) / count(n), "dials");
+        row(json, "herd", "told to come back later", n, count(herd.turned_away().0 - busy), "nodes");
+        let opened = densest(&herd.welcomes_after(started), Duration::from_secs(1));
+        row(json, "herd", "sessions opened, most in 1 s", n, count(opened), "sessions");
+        let lost = sandbox.events().iter().filter(|event| event["kind"] == "lost").count();
+        row(json, "herd", "called lost", n, count(lost), "nodes");
+        let (now, peak) = memory(sandbox.control.as_ref().map_or(0, tenure_tests::program::Running::pid));
+        row(json, "herd", "control plane resident", n, now, "MiB");
+        row(json, "herd", "control plane resident, peak", n, peak, "MiB");
+    }
+}
+
+fn count(number: usize) -> f64 {
+    u32::try_from(number).map_or(f64::NAN, f64::from)
 }
 
 /// Resident memory of a process, now and at its highest, in MiB.

@@ -1,5 +1,7 @@
 //! One example of every message and of every answer, with every optional field there.
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use tenure_protocol::content::{Fetch, Missing, MissingAre, Piece, Pieces, Push, Pushed, Put, Wanted};
 use tenure_protocol::enrolment::{Briefing, BriefingLine, Enrolled, Join, Root, Verified};
 use tenure_protocol::event::{Acknowledged, Listed, NodeEvent, Spooled};
@@ -19,8 +21,18 @@ use tenure_protocol::version::ProtocolRange;
 use tenure_protocol::wire::codec;
 use tenure_protocol::{enrolment, rescue, session};
 
-/// Every example by name: the kind of a message, and `KIND.answer` of what answers it.
-pub fn all() -> Vec<(String, Vec<u8>)> {
+/// One message, or one answer.
+pub struct Example {
+    /// The kind of a message, and `KIND.answer` of what answers it.
+    pub name: String,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// Reads bytes as this form and writes them again; none when they cannot be read.
+    pub again: fn(&[u8]) -> Option<Vec<u8>>,
+}
+
+/// Every example there is.
+pub fn all() -> Vec<Example> {
     let mut examples = Vec::new();
     link(&mut examples);
     operator(&mut examples);
@@ -28,9 +40,24 @@ pub fn all() -> Vec<(String, Vec<u8>)> {
     examples
 }
 
-fn add<M: Message>(to: &mut Vec<(String, Vec<u8>)>, message: M, answer: M::Answer) {
-    to.push((M::KIND.name.to_owned(), codec::encode(&message)));
-    to.push((format!("{}.answer", M::KIND.name), codec::encode(&answer)));
+fn add<M: Message>(to: &mut Vec<Example>, message: M, answer: M::Answer) {
+    to.push(example(M::KIND.name.to_owned(), &message));
+    to.push(example(format!("{}.answer", M::KIND.name), &answer));
+}
+
+fn example<T: Serialize + DeserializeOwned>(name: String, value: &T) -> Example {
+    let again = |bytes: &[u8]| codec::decode::<T>(bytes).ok().map(|value| codec::encode(&value));
+    Example { name, bytes: codec::encode(value), again }
+}
+
+/// What is kept as content is JSON.
+fn document<T: Serialize + DeserializeOwned>(name: &str, value: &T) -> Example {
+    let write = |value: &T| serde_json::to_vec(value).unwrap();
+    let again = |bytes: &[u8]| {
+        let value: T = serde_json::from_slice(bytes).ok()?;
+        serde_json::to_vec(&value).ok()
+    };
+    Example { name: name.to_owned(), bytes: write(value), again }
 }
 
 fn node() -> NodeId {
@@ -104,7 +131,7 @@ fn line() -> BriefingLine {
     BriefingLine { subject: "protocol".into(), failed: false, text: "both speak version 1".into() }
 }
 
-fn session_token() -> tenure_protocol::token::SessionToken {
+pub fn session_token() -> tenure_protocol::token::SessionToken {
     let claims = SessionClaims {
         v: 1,
         key_id: 1,
@@ -119,7 +146,7 @@ fn session_token() -> tenure_protocol::token::SessionToken {
     Signer::new(&[9; 32]).mint_session(&claims).unwrap()
 }
 
-fn token() -> Secret {
+pub fn token() -> Secret {
     let invitation = Invitation {
         v: 1,
         addresses: vec!["control.example:7443".into()],
@@ -150,7 +177,7 @@ fn profile() -> Profile {
     }
 }
 
-fn link(examples: &mut Vec<(String, Vec<u8>)>) {
+fn link(examples: &mut Vec<Example>) {
     let protocol = ProtocolRange { lowest: 1, highest: 1 };
     let (key, proof) = (NodeKey::from_seed(&[7; 32]).public(), Proof::from_bytes([5; 64]));
     let software = || "0.1.0".to_owned();
@@ -272,7 +299,7 @@ fn node_line() -> NodeLine {
     }
 }
 
-fn operator(examples: &mut Vec<(String, Vec<u8>)>) {
+fn operator(examples: &mut Vec<Example>) {
     let status = StatusIs {
         control_plane_id: control_plane(),
         epoch: epoch(),
@@ -345,9 +372,12 @@ fn operator(examples: &mut Vec<(String, Vec<u8>)>) {
         mode: Mode::Adopted,
         valid_ms: Some(1_800_000),
         rejoin: Rejoin::Key,
+        clock_is_right: false,
     };
     add(examples, invite, invited());
-    add(examples, Reinvite { node: node(), valid_ms: Some(1_800_000), revoke_now: false }, invited());
+    let reinvite =
+        Reinvite { node: node(), valid_ms: Some(1_800_000), revoke_now: false, clock_is_right: false };
+    add(examples, reinvite, invited());
     add(examples, Retire { node: node() }, Retired { already: false });
     add(examples, Missing { sha256: vec![Digest::of(b"x")] }, MissingAre { sha256: vec![Digest::of(b"x")] });
     add(examples, Put { pieces: pieces().pieces }, ());
@@ -358,7 +388,7 @@ fn operator(examples: &mut Vec<(String, Vec<u8>)>) {
     add(examples, Render { folder: Digest::of(b"folder"), node: node() }, Rendered { declaration: content });
     let folder =
         Folder { files: vec![FolderFile { path: "fleet.toml".into(), sha256: Digest::of(b"x"), size: 1 }] };
-    examples.push(("document.folder".to_owned(), serde_json::to_vec(&folder).unwrap()));
+    examples.push(document("document.folder", &folder));
     let change = Change {
         key: "file:/etc/a".into(),
         module: module(),
@@ -368,10 +398,10 @@ fn operator(examples: &mut Vec<(String, Vec<u8>)>) {
     let plan =
         NodePlan { node: node(), from: None, to: RevisionNumber(1), resources: 1, changes: vec![change] };
     let plan = Plan { nodes: vec![plan], not_in_folder: vec![node()] };
-    examples.push(("document.plan".to_owned(), serde_json::to_vec(&plan).unwrap()));
+    examples.push(document("document.plan", &plan));
 }
 
-fn host(examples: &mut Vec<(String, Vec<u8>)>) {
+fn host(examples: &mut Vec<Example>) {
     let identity = rescue::Identity {
         node: node(),
         control_plane_id: control_plane(),
@@ -395,6 +425,7 @@ fn host(examples: &mut Vec<(String, Vec<u8>)>) {
         owned: 3,
         spooled: 1,
         store_note: Some("set aside".into()),
+        credential: None,
         sandbox: true,
     };
     add(examples, rescue::Status {}, status);

@@ -35,7 +35,7 @@ fn raise(name: &str, base: Base) -> Pair {
     pair.wait_for_state("ready");
     let manifest: Value = serde_json::from_slice(&pair.b.read("/etc/tenure/node.json")).unwrap();
     assert_eq!((&manifest["node"], &manifest["mode"]), (&"edge-1".into(), &"converged".into()));
-    assert!(pair.b.journal("tenure-host").contains("link up"), "the journal is its log");
+    assert!(pair.b.journal("tenure-host").contains("link up address="), "the journal is its log");
     assert!(pair.a.journal("tenure-control").contains("listening"), "the journal is its log");
     pair
 }

@@ -330,3 +330,47 @@ fn through_a_slow_proxy_that_cuts_every_connection_nothing_is_lost_and_nobody_st
     assert!((1..=FEW).contains(&tried), "{tried} connections in {:?}", stopped.elapsed());
     assert_eq!((pair.told("lost", None), proxy.open()), (0, 1));
 }
+
+// case: O-55
+#[test]
+fn a_proxy_that_buffers_is_called_by_its_name_and_one_that_cuts_what_is_old_costs_no_growing_wait() {
+    let (pair, proxy) = raised_behind_a_proxy("link_buffer", LONG_LEASE);
+    declare(&pair, "one");
+    applied(&pair, "one", 1);
+
+    proxy.buffer(Some(64 * 1024));
+    proxy.cut_all();
+    pair.wait("the host says what it is", |pair| pair.no_link_because() == "buffering");
+    let status = pair.b.must(&["tenure-host", "status"]);
+    assert!(
+        status.contains("the link opens but nothing arrives: something in between is buffering"),
+        "{status}"
+    );
+    // By a field of its own, and whole in the words.
+    let journal = ["journalctl", "--quiet", "--output=cat", "--unit=tenure-host", "REASON=buffering"];
+    let said = pair.b.must(&journal);
+    assert!(said.contains("link down reason=buffering why=\"the link opens but nothing arrives"), "{said}");
+    spoil(&pair);
+    repaired(&pair, "one");
+    proxy.buffer(None);
+    pair.wait_for_both_ends();
+    declare(&pair, "two");
+    applied(&pair, "two", 2);
+
+    // A session that held for three beats was a success, so that each wait is a first one.
+    proxy.cut_older_than(Some(Duration::from_secs(8)));
+    for _ in 0..4 {
+        let session = pair.session();
+        pair.wait("it is cut", |pair| pair.session() != session);
+        let (cut, accepted) = (Instant::now(), proxy.accepted());
+        pair.wait("it is dialled again", |pair| proxy.accepted() > accepted || !pair.session().is_null());
+        assert!(cut.elapsed() < Duration::from_secs(5), "the wait grew to {:?}", cut.elapsed());
+        pair.wait_for_both_ends();
+    }
+    proxy.cut_older_than(None);
+    pair.wait_for_both_ends();
+    declare(&pair, "three");
+    applied(&pair, "three", 3);
+    wait_for_repairs_told(&pair, 1);
+    assert_eq!(pair.told("lost", None), 0);
+}

@@ -1,7 +1,12 @@
 //! Journeys on real machines, and the proof that the machines are what they seem. Needs root; run by `tests/run lab`.
 
 mod first_node;
+mod host_store;
 mod install;
+mod killed;
 mod link;
 mod machines;
+mod own;
+mod packages;
+mod refused;
 mod up_root;

@@ -5,8 +5,11 @@
     reason = "the harness is the one place of the tests that starts programs and looks at the clock"
 )]
 
+pub mod disk;
+pub mod herd;
 pub mod lab;
 pub mod program;
 pub mod sandbox;
+pub mod secrets;
 pub mod tree;
 pub mod wait;

@@ -1,6 +1,7 @@
 //! The programs as they are shipped, started by tests and ended with them.
 
 use std::fs::File;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
@@ -67,10 +68,20 @@ impl Ran {
 
 /// Runs a program of ours to its end, at most a minute.
 pub fn run(name: &str, arguments: &[&str], folder_of_work: &Path) -> Ran {
-    let mut child = Command::new(folder().join(name))
-        .args(arguments)
-        .current_dir(folder_of_work)
-        .env_remove("TENURE_SOCKET")
+    let mut command = Command::new(folder().join(name));
+    command.args(arguments).current_dir(folder_of_work).env_remove("TENURE_SOCKET");
+    end(command, name)
+}
+
+/// The same of a program that lies elsewhere, as the user of this number; for root, who alone may become another.
+pub fn run_as(user: u32, program: &Path, arguments: &[&str], folder_of_work: &Path) -> Ran {
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(folder_of_work).env_remove("TENURE_SOCKET").uid(user).gid(user);
+    end(command, &program.display().to_string())
+}
+
+fn end(mut command: Command, name: &str) -> Ran {
+    let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -119,6 +130,22 @@ impl Running {
         Self { child, name: name.to_owned(), log }
     }
 
+    /// Starts a program that lies elsewhere, as the user of this number; for root.
+    pub fn start_as(user: u32, program: &Path, arguments: &[&str], log: PathBuf) -> Self {
+        let file = File::options().create(true).append(true).open(&log).expect("the log can be written");
+        let name = program.display().to_string();
+        let child = Command::new(program)
+            .args(arguments)
+            .uid(user)
+            .gid(user)
+            .stdin(Stdio::null())
+            .stdout(file.try_clone().expect("the log can be written twice"))
+            .stderr(file)
+            .spawn()
+            .unwrap_or_else(|error| panic!("{name} does not start: {error}"));
+        Self { child, name, log }
+    }
+
     /// Its process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
@@ -153,9 +180,14 @@ impl Running {
         wait::until(&what, within, || self.child.try_wait().expect("our own child can be waited for"))
     }
 
+    /// How it has ended, if it has.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().expect("our own child can be waited for")
+    }
+
     /// Whether it still runs.
     pub fn is_running(&mut self) -> bool {
-        self.child.try_wait().expect("our own child can be waited for").is_none()
+        self.ended().is_none()
     }
 }
 

@@ -12,10 +12,22 @@ use crate::wait;
 /// How long anything that is waited for may take.
 pub const SOON: Duration = Duration::from_secs(30);
 
+/// Which programs the two daemons are: by name those that are shipped, by path others.
+#[derive(Debug, Clone, Copy)]
+pub struct Programs {
+    /// The control plane.
+    pub control: &'static str,
+    /// The host.
+    pub host: &'static str,
+}
+
+const SHIPPED: Programs = Programs { control: "tenure-control", host: "tenure-host" };
+
 /// A folder with a control plane's root, a host's root, and a fleet folder.
 pub struct Sandbox {
     folder: tempfile::TempDir,
     port: u16,
+    programs: Programs,
     /// The control plane, while it runs.
     pub control: Option<Running>,
     /// The host, while it runs.
@@ -25,8 +37,13 @@ pub struct Sandbox {
 impl Sandbox {
     /// An empty one; nothing runs.
     pub fn empty() -> Self {
+        Self::of(SHIPPED)
+    }
+
+    /// The same, of other programs.
+    pub fn of(programs: Programs) -> Self {
         let folder = tempfile::Builder::new().prefix("tenure-").tempdir().expect("a folder for the test");
-        let sandbox = Self { folder, port: free_port(), control: None, host: None };
+        let sandbox = Self { folder, port: free_port(), programs, control: None, host: None };
         for place in ["control", "machine/etc/tenure", "fleet"] {
             std::fs::create_dir_all(sandbox.at(place)).expect("a folder for the test");
         }
@@ -76,18 +93,30 @@ impl Sandbox {
 
     /// The same, with another address in its tokens than the one it listens on.
     pub fn start_control_advertising(&mut self, advertise: &str) {
+        self.spawn_control(advertise, &[]);
+        self.wait("the control plane answers", |sandbox| sandbox.tenure(&["nodes"]).code == 0);
+    }
+
+    /// Starts the control plane and waits for nothing.
+    pub fn spawn_control(&mut self, advertise: &str, environment: &[(&str, &str)]) {
         let address = self.address();
         let root = text(&self.at("control"));
         let arguments = ["run", "--root", &root, "--listen", &address, "--advertise", advertise];
-        self.control = Some(Running::start("tenure-control", &arguments, &[], self.at("control.log")));
-        self.wait("the control plane answers", |sandbox| sandbox.tenure(&["nodes"]).code == 0);
+        let log = self.at("control.log");
+        self.control = Some(Running::start(self.programs.control, &arguments, environment, log));
+    }
+
+    /// Starts the host and waits for nothing.
+    pub fn spawn_host(&mut self, environment: &[(&str, &str)]) {
+        let root = text(&self.at("machine"));
+        let arguments = ["run", "--root", &root, "--sandbox"];
+        let log = self.at("host.log");
+        self.host = Some(Running::start(self.programs.host, &arguments, environment, log));
     }
 
     /// Starts the host and waits until it answers.
     pub fn start_host(&mut self) {
-        let root = text(&self.at("machine"));
-        let arguments = ["run", "--root", &root, "--sandbox"];
-        self.host = Some(Running::start("tenure-host", &arguments, &[], self.at("host.log")));
+        self.spawn_host(&[]);
         self.wait("the host answers", |sandbox| sandbox.host(&["status"]).code == 0);
     }
 
@@ -117,7 +146,7 @@ impl Sandbox {
     pub fn host(&self, arguments: &[&str]) -> Ran {
         let root = text(&self.at("machine"));
         let arguments: Vec<&str> = arguments.iter().copied().chain(["--root", &root, "--sandbox"]).collect();
-        run("tenure-host", &arguments, self.folder.path())
+        run(self.programs.host, &arguments, self.folder.path())
     }
 
     /// Invites `node` and returns the token.

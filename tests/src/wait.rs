@@ -4,14 +4,24 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 /// Asks `condition` again and again until it gives a value; panics with `what` when that takes longer than `within`.
-pub fn until<T>(what: &str, within: Duration, mut condition: impl FnMut() -> Option<T>) -> T {
+pub fn until<T>(what: &str, within: Duration, condition: impl FnMut() -> Option<T>) -> T {
+    until_each(OFTEN, what, within, condition)
+}
+
+/// As [`until`], for a condition that costs something to ask: it is asked once each `pause`.
+pub fn until_each<T>(
+    pause: Duration,
+    what: &str,
+    within: Duration,
+    mut condition: impl FnMut() -> Option<T>,
+) -> T {
     let deadline = Instant::now() + within;
     loop {
         if let Some(value) = condition() {
             return value;
         }
         assert!(Instant::now() < deadline, "waited {within:?} in vain: {what}");
-        pause();
+        rest(pause);
     }
 }
 
@@ -20,7 +30,9 @@ pub fn until_true(what: &str, within: Duration, mut condition: impl FnMut() -> b
     until(what, within, || condition().then_some(()));
 }
 
-fn pause() {
+const OFTEN: Duration = Duration::from_millis(20);
+
+fn rest(time: Duration) {
     let (_nobody, receiver) = mpsc::channel::<()>();
-    let _ = receiver.recv_timeout(Duration::from_millis(20));
+    let _ = receiver.recv_timeout(time);
 }

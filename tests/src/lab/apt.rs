@@ -15,6 +15,8 @@ use super::tool::Tool;
 pub enum Trust {
     /// Signed by a key that the machine is told to trust.
     Signed,
+    /// Signed by a key that the machine is not told of.
+    Stranger,
     /// By nobody: apt refuses it unless the machine's configuration allows it.
     Unsigned,
 }
@@ -37,7 +39,7 @@ impl AptRepository {
             .keep();
         let repository = Self { folder: base.join("repository"), keys: base.join("keys"), trust };
         fs::create_dir(&repository.folder).expect("a folder of the repository's own");
-        if trust == Trust::Signed {
+        if trust != Trust::Unsigned {
             repository.make_key();
         }
         repository.publish();
@@ -60,7 +62,7 @@ impl AptRepository {
         fs::write(self.folder.join("Packages"), packages).expect("the repository's folder");
         let release = self.ftparchive("release");
         fs::write(self.folder.join("Release"), release).expect("the repository's folder");
-        if self.trust == Trust::Signed {
+        if self.trust != Trust::Unsigned {
             let [signed, plain] =
                 ["InRelease", "Release"].map(|name| self.folder.join(name).display().to_string());
             self.gpg(&["--yes", "--clearsign", "--output", &signed, &plain]);
@@ -100,14 +102,14 @@ impl Machine {
                 self.write(KEY, repository.public_key());
                 format!("[signed-by={KEY}] ")
             }
-            Trust::Unsigned => String::new(),
+            Trust::Stranger | Trust::Unsigned => String::new(),
         };
         // `copy`, not `file`: of a `file` source apt reads the packages' list in place, and believes it on the strength of a
         // signature that it checked earlier.
         self.write("/etc/apt/sources.list.d/lab.list", format!("deb {signed_by}copy:{PLACE} ./\n"));
         let read = self.run(&["apt-get", "update"]);
-        // An unsigned source is an error to apt; what becomes of that is what the test is about.
-        assert!(read.success() || repository.trust == Trust::Unsigned, "{read}");
+        // A source that proves nothing is an error to apt; what becomes of that is what the test is about.
+        assert!(read.success() || repository.trust != Trust::Signed, "{read}");
     }
 
     fn copy_folder_in(&self, from: &Path, to: &str) {

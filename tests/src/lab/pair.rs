@@ -1,6 +1,7 @@
 //! A control plane on one machine and a node on another, both installed from the tarball and under systemd, as an
 //! operator would have them. What is asked of either is asked through its own commands, inside its machine.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -51,6 +52,19 @@ impl Pair {
         pair.enrol();
         pair.start_host();
         // An enrolled node is ready before its first session is open.
+        pair.wait_for_state("ready");
+        pair.wait_for_both_ends();
+        pair
+    }
+
+    /// Like [`raised`](Self::raised), the node's machine being `base`, with nothing between the two.
+    #[must_use]
+    pub fn raised_on(name: &str, base: Base) -> Self {
+        let pair = Self::boot(name, base);
+        pair.start_control(&pair.direct().to_string(), "");
+        pair.install_host();
+        pair.enrol();
+        pair.start_host();
         pair.wait_for_state("ready");
         pair.wait_for_both_ends();
         pair
@@ -131,6 +145,42 @@ impl Pair {
     pub fn resource(&self, key: &str) -> Value {
         let resources = self.node()["resources"].as_array().cloned().unwrap_or_default();
         resources.into_iter().find(|resource| resource["key"] == key).unwrap_or_default()
+    }
+
+    /// Waits until what is said of a resource is this, in the host's own code for it; gives back the reason.
+    #[track_caller]
+    pub fn wait_for_code(&self, key: &str, outcome: &str, code: &str) -> String {
+        self.wait(&format!("{key} is {outcome}, {code}"), |pair| {
+            let resource = pair.resource(key);
+            resource["outcome"] == outcome && resource["code"] == code
+        });
+        self.resource(key)["reason"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Waits until a resource is as declared.
+    #[track_caller]
+    pub fn wait_for_resource(&self, key: &str) {
+        self.wait(&format!("{key} is as declared"), |pair| {
+            let outcome = pair.resource(key)["outcome"].clone();
+            outcome == "applied" || outcome == "unchanged" || outcome == "removed"
+        });
+    }
+
+    /// The pid of the running host; zero while it does not run.
+    #[track_caller]
+    #[must_use]
+    pub fn host_pid(&self) -> u32 {
+        let said = self.b.must(&["systemctl", "show", "--value", "--property=MainPID", "tenure-host"]);
+        said.parse().expect("a pid")
+    }
+
+    /// What the host owns, by key and origin.
+    #[track_caller]
+    #[must_use]
+    pub fn owned(&self) -> BTreeMap<String, String> {
+        let lines = self.b.run(&["tenure-host", "owned", "--json"]).expect(0).json();
+        let word = |line: &Value, name: &str| line[name].as_str().unwrap_or_default().to_owned();
+        lines.as_array().into_iter().flatten().map(|line| (word(line, "key"), word(line, "origin"))).collect()
     }
 
     /// How many events of a kind the control plane lists; of one resource where a key is given.

@@ -1,5 +1,5 @@
-//! A TCP proxy that spoils links: it delays, cuts what is idle, holds a direction back so that one end talks into the
-//! void, and moves to another target. The kernel here cannot do that by itself. It runs on one thread, in the lab's
+//! A TCP proxy that spoils links: it delays, cuts what is idle or old, buffers, holds a direction back so that one end
+//! talks into the void, and moves to another target. The kernel here cannot do that by itself. It runs on one thread, in the lab's
 //! network; dropping it closes what it carries.
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -40,6 +40,9 @@ struct Settings {
     target: SocketAddr,
     delay: Duration,
     idle: Option<Duration>,
+    age: Option<Duration>,
+    /// What goes down is passed on in whole blocks of this.
+    block: Option<usize>,
     hold_up: bool,
     hold_down: bool,
     /// Connections that began under an earlier number are cut.
@@ -65,6 +68,8 @@ impl Proxy {
             target,
             delay: Duration::ZERO,
             idle: None,
+            age: None,
+            block: None,
             hold_up: false,
             hold_down: false,
             cuts: 0,
@@ -101,6 +106,17 @@ impl Proxy {
     /// Closes connections on which nothing has come from either side for this long; `None` lets them be.
     pub fn cut_idle_after(&self, idle: Option<Duration>) {
         self.settings.send_modify(|settings| settings.idle = idle);
+    }
+
+    /// Closes each connection when it is this old, whatever goes over it; `None` lets them grow older.
+    pub fn cut_older_than(&self, age: Option<Duration>) {
+        self.settings.send_modify(|settings| settings.age = age);
+    }
+
+    /// Passes on what goes to who dialled only in whole blocks of so many bytes, as a proxy that buffers answers does;
+    /// `None` passes on at once, and what was gathered first.
+    pub fn buffer(&self, block: Option<usize>) {
+        self.settings.send_modify(|settings| settings.block = block);
     }
 
     /// Holds everything back that goes this way, the end of a stream included: the sender believes it was sent.
@@ -141,6 +157,14 @@ impl Settings {
         match direction {
             Direction::Up => &mut self.hold_up,
             Direction::Down => &mut self.hold_down,
+        }
+    }
+
+    /// How many of so many gathered bytes are passed on.
+    fn lets_go(&self, direction: Direction, gathered: usize) -> usize {
+        match (direction, self.block) {
+            (Direction::Down, Some(block)) => gathered - gathered % block.max(1),
+            (Direction::Down, None) | (Direction::Up, _) => gathered,
         }
     }
 

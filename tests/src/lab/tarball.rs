@@ -1,6 +1,7 @@
 //! The tarball as it is shipped, and its installation on a machine: packaging's own two scripts, nothing in between.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::Lab;
 use super::machine::Machine;
@@ -24,7 +25,7 @@ impl Tarball {
         let file = folder.join("tenure.tar.gz");
         let script = tree::root().join("packaging/tarball.sh");
         let [script, from, to] = [&script, binaries, &file].map(|path| path.display().to_string());
-        Tool::new(&[&script, &from, "0", &to]).must();
+        Tool::new(&[&script, &from, "0", &to]).deadline(PACKING).must();
         Self { file }
     }
 }
@@ -42,5 +43,7 @@ impl Machine {
     }
 }
 
+/// Programs with all their symbols are large, and a build machine may be busy.
+const PACKING: Duration = Duration::from_secs(300);
 /// Not below /tmp: a machine may forbid programs there.
 const PLACE: &str = "/root/tenure";

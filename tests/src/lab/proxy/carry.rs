@@ -64,6 +64,7 @@ async fn carry(client: TcpStream, mut settings: Follow) {
         _ = both => {}
         _ = cut.wait_for(|settings| settings.cuts != cuts) => {}
         () = idle(settings.clone(), heard) => {}
+        () = old(settings.clone()) => {}
     }
 }
 
@@ -103,16 +104,47 @@ async fn give_out(
     direction: Direction,
     mut settings: Follow,
 ) {
-    while let Some((arrived, bytes)) = receiver.recv().await {
+    let mut gathered = Vec::new();
+    loop {
+        let came = tokio::select! {
+            came = receiver.recv() => came,
+            // What waits for its block to be full may be let go meanwhile.
+            Ok(()) = settings.changed(), if !gathered.is_empty() => Some((Instant::now(), Vec::new())),
+        };
+        let Some((arrived, bytes)) = came else { break };
         let delay = settings.borrow().delay;
         sleep_until(arrived + delay).await;
         let _ = settings.wait_for(|settings| !settings.holds(direction)).await;
-        if to.write_all(&bytes).await.is_err() || to.flush().await.is_err() {
+        gathered.extend(bytes);
+        let whole = settings.borrow().lets_go(direction, gathered.len());
+        let rest = gathered.split_off(whole);
+        if to.write_all(&gathered).await.is_err() || to.flush().await.is_err() {
             return;
         }
+        gathered = rest;
     }
     let _ = settings.wait_for(|settings| !settings.holds(direction)).await;
+    // With the end of the stream comes what never filled a block.
+    let _ = to.write_all(&gathered).await;
     let _ = to.shutdown().await;
+}
+
+/// Ends when the connection is as old as the settings allow.
+async fn old(mut settings: Follow) {
+    let began = Instant::now();
+    loop {
+        let allowed = settings.borrow_and_update().age;
+        let over = async {
+            match allowed {
+                Some(allowed) => sleep_until(began + allowed).await,
+                None => pending().await,
+            }
+        };
+        tokio::select! {
+            () = over => return,
+            changed = settings.changed() => if changed.is_err() { return },
+        }
+    }
 }
 
 /// Ends when nothing has come from either side for as long as the settings allow.

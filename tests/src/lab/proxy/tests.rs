@@ -103,6 +103,37 @@ fn only_a_connection_that_is_idle_for_too_long_is_closed() {
 }
 
 #[test]
+fn what_is_buffered_on_its_way_down_comes_in_whole_blocks_or_when_it_is_let_go() {
+    let (_listener, proxy, mut client, mut server) = carried();
+    proxy.buffer(Some(6));
+    client.write_all(b"one").unwrap();
+    assert_eq!(&read_three(&mut server), b"one", "what goes up is not buffered");
+    server.write_all(b"two").unwrap();
+    assert!(hears_nothing(&mut client));
+    server.write_all(b"three").unwrap();
+    assert_eq!(&read_three(&mut client), b"two");
+    assert_eq!(&read_three(&mut client), b"thr");
+    assert!(hears_nothing(&mut client));
+    server.write_all(b"e").unwrap();
+    proxy.buffer(None);
+    assert_eq!(&read_three(&mut client), b"eee");
+}
+
+#[test]
+fn a_connection_that_is_too_old_is_closed_however_busy_it_is() {
+    let (_listener, proxy, mut client, mut server) = carried();
+    let began = Instant::now();
+    proxy.cut_older_than(Some(Duration::from_millis(400)));
+    let mut carried = 0;
+    while client.write_all(b"one").is_ok() && server.read_exact(&mut [0; 3]).is_ok() {
+        carried += 1;
+        assert!(began.elapsed() < Duration::from_secs(20), "it was never closed");
+    }
+    assert!(carried > 0);
+    until_true("the proxy forgets it", Duration::from_secs(5), || proxy.open() == 0);
+}
+
+#[test]
 fn new_connections_go_to_the_new_target_and_old_ones_stay() {
     let (_listener, proxy, mut client, mut server) = carried();
     let other = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();

@@ -1,0 +1,95 @@
+//! Small file systems of a test's own, in a mount namespace of its own thread: what the thread starts from then on sees
+//! them, nobody else does, and they are gone when the last of these has ended.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use nix::mount::{MsFlags, mount, umount2};
+use nix::sched::{CloneFlags, unshare};
+
+/// A file system mounted on a folder.
+pub struct Disk {
+    folder: PathBuf,
+}
+
+impl Disk {
+    /// One in memory of so many KiB. None: without root nothing can be mounted, and the test says so and ends.
+    pub fn in_memory(folder: &Path, kib: usize) -> Option<Self> {
+        alone()?;
+        std::fs::create_dir_all(folder).expect("a folder to mount on");
+        let size = format!("size={kib}k,mode=0700");
+        mount(Some("tmpfs"), folder, Some("tmpfs"), MsFlags::empty(), Some(size.as_str()))
+            .expect("a file system in memory can be mounted by root");
+        Some(Self { folder: folder.to_owned() })
+    }
+
+    /// One of 8 MiB in the file `image`, which can [`Disk::fail`].
+    pub fn in_a_file(image: &Path, folder: &Path) -> Option<Self> {
+        alone()?;
+        std::fs::create_dir_all(folder).expect("a folder to mount on");
+        File::create(image).and_then(|file| file.set_len(8 << 20)).expect("a file for the image");
+        tool("mkfs.ext4", &["-q", "-F", text(image)]);
+        tool("mount", &["-o", "loop,errors=remount-ro", text(image), text(folder)]);
+        Some(Self { folder: folder.to_owned() })
+    }
+
+    /// It turns read-only, as at a fault of the disk below it.
+    pub fn fail(&self) {
+        tool("mount", &["-o", "remount,abort", text(&self.folder)]);
+    }
+
+    /// The folder itself as a mount of its own, so that it can be made read-only.
+    pub fn bound(folder: &Path) -> Option<Self> {
+        alone()?;
+        mount(Some(folder), folder, None::<&str>, MsFlags::MS_BIND, None::<&str>)
+            .expect("a folder can be mounted on itself by root");
+        Some(Self { folder: folder.to_owned() })
+    }
+
+    /// Takes writes no more, or again. A file that is open for writing stays so.
+    pub fn read_only(&self, read_only: bool) {
+        let flags = MsFlags::MS_BIND | MsFlags::MS_REMOUNT;
+        let flags = if read_only { flags | MsFlags::MS_RDONLY } else { flags };
+        mount(None::<&str>, &self.folder, None::<&str>, flags, None::<&str>)
+            .expect("the mount can be changed");
+    }
+
+    /// Fills it to the last page; what is returned takes the room.
+    pub fn fill(&self) -> PathBuf {
+        let path = self.folder.join("filler");
+        let mut file = File::create(&path).expect("a file that takes the room");
+        let page = [0_u8; 4096];
+        while file.write_all(&page).is_ok() {}
+        path
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        // What still runs in it keeps it until it ends.
+        let _ = umount2(&self.folder, nix::mount::MntFlags::MNT_DETACH);
+    }
+}
+
+fn tool(name: &str, arguments: &[&str]) {
+    let ended = Command::new(name).args(arguments).stdin(Stdio::null()).status();
+    assert!(ended.is_ok_and(|status| status.success()), "{name} {arguments:?} did not do it");
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("test folders have plain names")
+}
+
+/// From here on this thread mounts for itself alone.
+fn alone() -> Option<()> {
+    if !nix::unistd::geteuid().is_root() {
+        eprintln!("needs root to mount a file system: nothing was tested");
+        return None;
+    }
+    unshare(CloneFlags::CLONE_NEWNS).expect("root may have a mount namespace of its own");
+    let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
+    mount(None::<&str>, "/", None::<&str>, private, None::<&str>).expect("mounts can be kept to oneself");
+    Some(())
+}
