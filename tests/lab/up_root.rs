@@ -121,6 +121,7 @@ fn what_is_configured_for_the_machine_is_where_up_listens_and_what_it_advertises
 
 // rule: A-01
 // rule: A-03
+// rule: A-04
 #[test]
 fn a_machine_in_use_is_raised_adopted_and_nothing_found_is_changed_on_debian_12() {
     raised_adopted(Base::Bookworm);
@@ -128,6 +129,7 @@ fn a_machine_in_use_is_raised_adopted_and_nothing_found_is_changed_on_debian_12(
 
 // rule: A-01
 // rule: A-03
+// rule: A-04
 #[test]
 fn a_machine_in_use_is_raised_adopted_and_nothing_found_is_changed_on_debian_13() {
     raised_adopted(Base::Trixie);

@@ -63,6 +63,7 @@ async fn shown_as(nodes: Vec<NodeLine>, json: bool, width: Option<u16>) -> (Stri
 }
 
 // rule: H-22
+// rule: X-2
 #[tokio::test]
 async fn the_fleet_is_a_line_a_node_with_its_last_contact_in_plain_words() {
     let (out, _) = shown_as(fleet(), false, None).await;
