@@ -103,7 +103,7 @@ fn busy(come_back_in: Duration) -> Ended {
     let seconds = come_back_in.as_secs();
     let reason = Refusal::new(
         "busy",
-        format!("{MOST} nodes are let in at this moment; come back in {seconds} s"),
+        format!("too many nodes come in at this moment; come back in {seconds} s"),
         "nothing was looked at and nothing was decided; the machine is held in its last state meanwhile",
         format!(
             "nothing: the host comes back by itself; whoever is enrolling gives the same token again in {seconds} s"
