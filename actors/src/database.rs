@@ -25,6 +25,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
+pub use lock::Unopened;
 pub use obstacle::{Obstacle, blocks_left};
 pub use open::OpenError;
 pub use rusqlite;
@@ -101,6 +102,9 @@ pub enum DatabaseError {
     /// Another file lies in its place; what is open is not what the next opening would find.
     #[error("another file lies in the place of the store's")]
     Replaced,
+    /// Another file system lies at its folder than when it was opened; that one is still there for this process alone.
+    #[error("the file system of the store is not mounted at its place any more")]
+    Unmounted,
     /// The store was closed. Nothing was changed.
     #[error("the store is closed")]
     Closed,
@@ -116,11 +120,17 @@ const QUEUE: usize = 1024;
 /// How long a caller waits for a place in the queue or for a free reader.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Whether the store at `path` was left open by a process that ended, and its log was removed since. SQLite opens such
+/// Whether the store at `path` was left open by a process that ended, and its log was removed or emptied since. SQLite opens such
 /// a store as it was some time before, without a word; whoever made promises since must not.
 #[must_use]
 pub fn log_is_gone(path: &Path) -> bool {
     lock::log_is_gone(path)
+}
+
+/// Nobody opens the store at `path` while what this answers is held, so that its files can be read as they lie; nothing is
+/// written for it. None where somebody has it open. One that nobody has ever opened has no lock, which is an error.
+pub fn keep_unopened(path: &Path) -> std::io::Result<Option<Unopened>> {
+    lock::keep_unopened(path)
 }
 
 impl Database {
@@ -193,8 +203,8 @@ impl Database {
         result.map_err(|error| self.place.named(error))
     }
 
-    /// Whether the files still lie where they were opened: [`DatabaseError::Removed`], [`DatabaseError::Replaced`] or
-    /// [`DatabaseError::LogRemoved`] if not. Every change asks before and after, so that none is acknowledged that nobody could find again.
+    /// Whether the files still lie where they were opened: [`DatabaseError::Removed`], [`DatabaseError::Replaced`],
+    /// [`DatabaseError::LogRemoved`] or [`DatabaseError::Unmounted`] if not. Every change asks before and after, so that none is acknowledged that nobody could find again.
     pub fn in_place(&self) -> Result<(), DatabaseError> {
         Ok(self.place.check()?)
     }

@@ -36,6 +36,10 @@
 //! `the_keepalive_is_withheld_while_the_root_does_not_answer`,
 //! `the_keepalive_is_withheld_while_a_step_is_past_its_budget_and_sent_again_after`.
 //!
+//! **Gathering.** What is told within a while is one batch, also at the end: `what_is_told_within_a_while_is_one_batch_and_each_is_in_it_once`,
+//! `what_was_gathered_is_put_away_when_the_gatherer_stops`. One that fails goes with the next:
+//! `a_batch_that_fails_goes_with_the_next_one_and_that_is_said_once`.
+//!
 //! **The store.** A write is acknowledged only after its commit, with full sync: `a_write_is_acknowledged_only_after_its_commit`,
 //! `the_writer_syncs_every_commit_in_full_and_logs_ahead`. One failing change fails alone: `one_failing_change_in_a_group_does_not_fail_its_neighbours`.
 //! Reads see what was committed: `reads_see_every_committed_write`. A full queue is answered after a deadline:
@@ -57,6 +61,7 @@ pub mod crash;
 pub mod database;
 pub mod directory;
 pub mod file;
+pub mod gather;
 pub mod log;
 pub mod privacy;
 pub mod signal;

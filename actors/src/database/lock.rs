@@ -18,6 +18,7 @@ use crate::clock::{self, Moment};
 #[derive(Debug)]
 pub(super) struct Lock {
     file: File,
+    open: Option<Open>,
 }
 
 pub(super) fn take(store: &Path) -> Result<Lock, OpenError> {
@@ -38,9 +39,24 @@ pub(super) fn take(store: &Path) -> Result<Lock, OpenError> {
         Err(TryLockError::Error(error)) => return Err(cannot(error)),
     }
     // What was left open stays noted until it is opened, or another one is.
-    let left_open = read(&mut file).store;
-    unsigned(sign(&mut file, left_open));
-    Ok(Lock { file })
+    let open = read(&mut file).open;
+    unsigned(sign(&mut file, open));
+    Ok(Lock { file, open })
+}
+
+/// Held for as long as nobody may open the store. Many may hold it.
+#[derive(Debug)]
+pub struct Unopened {
+    _file: File,
+}
+
+pub(super) fn keep_unopened(store: &Path) -> std::io::Result<Option<Unopened>> {
+    let file = File::open(beside(store, ".lock"))?;
+    match file.try_lock_shared() {
+        Ok(()) => Ok(Some(Unopened { _file: file })),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
 }
 
 impl Lock {
@@ -48,44 +64,89 @@ impl Lock {
     /// must not look like a log that somebody removed.
     pub(super) fn opened(&mut self, store: &Path) {
         let named = File::open(folder(store)).and_then(|folder| folder.sync_all());
-        let signed = sign(&mut self.file, std::fs::metadata(store).ok().map(|found| found.ino()));
-        unsigned(named.and(signed).and_then(|()| self.file.sync_all()));
+        let has_log = beside(store, "-wal").metadata().is_ok_and(|log| log.len() > 0);
+        self.open = std::fs::metadata(store).ok().map(|found| Open { store: found.ino(), has_log });
+        unsigned(named.and_then(|()| self.sign()));
+    }
+
+    /// After a commit, and before that is answered: from where something is in the log, as `look` says, an empty one
+    /// would be one that somebody emptied.
+    pub(super) fn log_is_filled(&mut self, look: impl FnOnce() -> bool) {
+        if self.open.is_some_and(|open| !open.has_log) && look() {
+            unsigned(self.has_log(true));
+        }
+    }
+
+    /// It is about to be written back into the store, and may be empty from now on. After an error it must not be.
+    pub(super) fn log_may_be_empty(&mut self) -> std::io::Result<()> {
+        self.has_log(false)
+    }
+
+    fn has_log(&mut self, has_log: bool) -> std::io::Result<()> {
+        let before = self.open;
+        let Some(open) = self.open.as_mut().filter(|open| open.has_log != has_log) else { return Ok(()) };
+        open.has_log = has_log;
+        self.sign().inspect_err(|_| self.open = before)
+    }
+
+    fn sign(&mut self) -> std::io::Result<()> {
+        sign(&mut self.file, self.open)?;
+        self.file.sync_all()
     }
 
     /// It was closed, and its log is written back. It is on the disk when this returns, so that the log may go; after an
     /// error the log must stay.
     pub(super) fn closed(&mut self) -> std::io::Result<()> {
-        sign(&mut self.file, None)?;
-        self.file.sync_all()
+        self.open = None;
+        self.sign()
     }
 }
 
-/// Whether this store was left open by a process that ended, and its log was removed since: then what was acknowledged
-/// last is not in it. A store that took its place since, a backup say, was not left open.
+/// Whether this store was left open by a process that ended, and its log was removed or emptied since: then what was
+/// acknowledged last is not in it. A store that took its place since, a backup say, was not left open.
 pub(super) fn log_is_gone(store: &Path) -> bool {
-    let Ok(mut file) = File::open(beside(store, ".lock")) else { return false };
-    let Some(left_open) = read(&mut file).store else { return false };
-    let is_absent =
-        |path: &Path| path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound);
-    std::fs::metadata(store).is_ok_and(|found| found.ino() == left_open) && is_absent(&beside(store, "-wal"))
+    let signed = || File::open(beside(store, ".lock")).map(|mut file| read(&mut file)).unwrap_or_default();
+    let before = signed();
+    let Some(Open { store: left_open, has_log }) = before.open else { return false };
+    let is_gone = match beside(store, "-wal").symlink_metadata() {
+        Ok(log) => has_log && log.is_file() && log.len() == 0,
+        Err(error) => error.kind() == ErrorKind::NotFound,
+    };
+    let is_it = || std::fs::metadata(store).is_ok_and(|found| found.ino() == left_open);
+    // Whoever closed it while we looked has said so before its log went.
+    is_gone && is_it() && signed() == before
 }
 
-/// What a lock file says: the process, since when, and the kernel's name of the store that it has open.
-#[derive(Debug, Default)]
+/// The store that a process has open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Open {
+    /// The kernel's name of it.
+    store: u64,
+    /// Whether something is in its log.
+    has_log: bool,
+}
+
+/// What a lock file says: the process, since when, and what it has open.
+#[derive(Debug, Default, PartialEq, Eq)]
 struct Signature {
     pid: Option<u32>,
     since: Option<Moment>,
-    store: Option<u64>,
+    open: Option<Open>,
 }
 
-/// A signature has three numbers; what is longer is none of ours, and no memory is spent on it.
+/// The word for a log with something in it.
+const LOG: &str = "log";
+
+/// A signature has three numbers and a word; what is longer is none of ours, and no memory is spent on it.
 const MOST_SIGNED: u64 = 256;
 
 /// On a full disk it may not work.
-fn sign(file: &mut File, store: Option<u64>) -> std::io::Result<()> {
+fn sign(file: &mut File, open: Option<Open>) -> std::io::Result<()> {
     let (pid, since) = (std::process::id(), clock::system().now().millis());
-    let store = store.map_or_else(String::new, |store| format!(" {store}"));
-    let name = format!("{pid} {since}{store}\n");
+    let open = open.map_or_else(String::new, |Open { store, has_log }| {
+        format!(" {store}{}", if has_log { format!(" {LOG}") } else { String::new() })
+    });
+    let name = format!("{pid} {since}{open}\n");
     // Over the name before it, which has its room already.
     file.rewind()?;
     file.write_all(name.as_bytes())?;
@@ -112,7 +173,10 @@ fn read(file: &mut File) -> Signature {
     Signature {
         pid: words.next().and_then(|word| word.parse().ok()),
         since: words.next().and_then(|word| word.parse().ok()).map(Moment::from_millis),
-        store: words.next().and_then(|word| word.parse().ok()),
+        open: words
+            .next()
+            .and_then(|word| word.parse().ok())
+            .map(|store| Open { store, has_log: words.next() == Some(LOG) }),
     }
 }
 

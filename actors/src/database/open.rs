@@ -312,6 +312,7 @@ fn cannot(path: &Path, error: DatabaseError) -> OpenError {
         DatabaseError::Damaged
         | DatabaseError::Removed
         | DatabaseError::Replaced
+        | DatabaseError::Unmounted
         | DatabaseError::LogRemoved
         | DatabaseError::Closed
         | DatabaseError::Sql(_) => asked().unwrap_or(Obstacle::Other),

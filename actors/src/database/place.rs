@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::DatabaseError;
-use super::lock::beside;
+use super::lock::{beside, folder};
 use super::obstacle::Obstacle;
 
 /// The store's file, its log, the memory its connections share, and its lock: whoever replaces one of them breaks a
@@ -20,13 +20,16 @@ pub(super) struct Place {
     path: PathBuf,
     /// The store's own first.
     parts: Vec<(PathBuf, (u64, u64))>,
+    /// The file system of its folder.
+    device: u64,
 }
 
 impl Place {
     pub(super) fn of(path: &Path) -> std::io::Result<Self> {
         let parts = PARTS.iter().map(|part| beside(path, part));
         let parts = parts.map(|part| kernels_name(&part).map(|found| (part, found)));
-        Ok(Self { path: path.to_owned(), parts: parts.collect::<Result<_, _>>()? })
+        let (device, _) = kernels_name(folder(path))?;
+        Ok(Self { path: path.to_owned(), parts: parts.collect::<Result<_, _>>()?, device })
     }
 
     /// An error says that a file is known to be another or none. Where nobody can look, SQLite itself will say what is
@@ -39,8 +42,24 @@ impl Place {
                 Err(error) if error.kind() == ErrorKind::NotFound => Moved::Removed,
                 Err(_) => return Ok(()),
             };
-            Err(if *part == self.path { moved } else { Moved::Log })
+            Err(match moved {
+                _ if self.is_unmounted() => Moved::Unmounted,
+                moved if *part == self.path => moved,
+                Moved::Removed | Moved::Replaced | Moved::Log | Moved::Unmounted => Moved::Log,
+            })
         })
+    }
+
+    /// Whether anything is in its log.
+    pub(super) fn has_log(&self) -> bool {
+        beside(&self.path, "-wal").metadata().is_ok_and(|log| log.len() > 0)
+    }
+
+    /// Whether another file system lies at the folder by now, or where the folder would lie. Nothing was removed then,
+    /// and what is written there is written to the wrong disk.
+    fn is_unmounted(&self) -> bool {
+        let found = folder(&self.path).ancestors().find_map(|folder| kernels_name(folder).ok());
+        found.is_some_and(|(device, _)| device != self.device)
     }
 
     /// The same error under the name of its cause: SQLite calls some full and some read-only disks failing ones.
@@ -63,6 +82,8 @@ pub(super) enum Moved {
     Replaced,
     /// What lies beside the store, while the store's own file is in its place.
     Log,
+    /// Nothing: the file system it lies on.
+    Unmounted,
 }
 
 impl From<Moved> for DatabaseError {
@@ -71,6 +92,7 @@ impl From<Moved> for DatabaseError {
             Moved::Removed => Self::Removed,
             Moved::Replaced => Self::Replaced,
             Moved::Log => Self::LogRemoved,
+            Moved::Unmounted => Self::Unmounted,
         }
     }
 }

@@ -90,14 +90,14 @@ fn run(opened: Opened, place: &Place, waiting: &Waiting) {
             }
         }
         while !rest.is_empty() {
-            rest = group(&mut connection, place, rest);
+            rest = group(&mut connection, &mut lock, place, rest);
         }
         for answer in asked {
             // Whoever does not wait any more has no use for the answer.
-            drop(answer.send(write_back(&connection)));
+            drop(answer.send(write_back(&connection, &mut lock)));
         }
     }
-    match close(&connection, place) {
+    match close(&connection, &mut lock, place) {
         Ok(Closed::WrittenBack) => forget_log(&connection, &mut lock),
         Ok(Closed::Moved) => {}
         Err(error) if matches!(place.check(), Err(Moved::Log)) => {
@@ -124,15 +124,15 @@ enum Closed {
     Moved,
 }
 
-fn close(connection: &Connection, place: &Place) -> rusqlite::Result<Closed> {
+fn close(connection: &Connection, lock: &mut Lock, place: &Place) -> rusqlite::Result<Closed> {
     // At its end SQLite removes the log by its name, which may be another store's by now.
     keep_log(connection)?;
     match place.check() {
-        Err(Moved::Removed | Moved::Replaced) => return Ok(Closed::Moved),
+        Err(Moved::Removed | Moved::Replaced | Moved::Unmounted) => return Ok(Closed::Moved),
         // What lies under the names of the log now is somebody else's.
-        Err(Moved::Log) => write_back(connection)?,
+        Err(Moved::Log) => write_back(connection, lock)?,
         Ok(()) => {
-            write_back(connection)?;
+            write_back(connection, lock)?;
             remove_log(connection)?;
         }
     }
@@ -151,9 +151,14 @@ fn forget_log(connection: &Connection, lock: &mut Lock) {
 }
 
 /// A checkpoint that a reader or another program held up says so in its row, and not as an error.
-fn write_back(connection: &Connection) -> rusqlite::Result<()> {
+fn write_back(connection: &Connection, lock: &mut Lock) -> rusqlite::Result<()> {
     let held_up = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0);
-    match connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), held_up)? {
+    let checkpoint = match lock.log_may_be_empty() {
+        Ok(()) => "PRAGMA wal_checkpoint(TRUNCATE)",
+        // It would look like one that somebody emptied.
+        Err(_) => "PRAGMA wal_checkpoint(FULL)",
+    };
+    match connection.query_row(checkpoint, (), held_up)? {
         0 => Ok(()),
         _ => Err(rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY), None)),
     }
@@ -161,7 +166,12 @@ fn write_back(connection: &Connection) -> rusqlite::Result<()> {
 
 /// Make changes in one transaction and settle them. Returned are those that were not tried, because SQLite had ended
 /// the transaction by itself (a full disk does that) and took the changes before them along.
-fn group(connection: &mut Connection, place: &Place, changes: Vec<Box<dyn Change>>) -> Vec<Box<dyn Change>> {
+fn group(
+    connection: &mut Connection,
+    lock: &mut Lock,
+    place: &Place,
+    changes: Vec<Box<dyn Change>>,
+) -> Vec<Box<dyn Change>> {
     if let Err(moved) = place.check() {
         settle(changes, || Err(moved.into()));
         return Vec::new();
@@ -188,6 +198,7 @@ fn group(connection: &mut Connection, place: &Place, changes: Vec<Box<dyn Change
         Err(error) => settle(tried, || Err(copy(&error).into())),
         // What was moved away while it was written nobody will find.
         Ok(()) => {
+            lock.log_is_filled(|| place.has_log());
             let in_place = place.check();
             settle(tried, || Ok(in_place?));
         }

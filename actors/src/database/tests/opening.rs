@@ -303,6 +303,53 @@ fn a_store_that_was_left_open_and_lost_its_log_is_told_from_one_that_was_closed_
 }
 
 #[test]
+fn a_log_that_was_emptied_is_told_from_one_that_nothing_was_in_yet_and_from_one_that_was_written_back() {
+    // case: O-64
+    let place = Place::new();
+    let lacks_log = || crate::database::log_is_gone(&place.path());
+    let log = beside(&place.path(), "-wal");
+    let length = || log.metadata().unwrap().len();
+    let database = place.open();
+    assert!(length() == 0 && !lacks_log(), "nothing was written yet");
+    database.write_blocking(|_| Ok(())).unwrap();
+    assert!(length() == 0 && !lacks_log(), "nor by a change that changes nothing");
+    database.write_blocking(insert("in the log")).unwrap();
+    assert!(length() > 0 && !lacks_log());
+    database.write_back().unwrap();
+    assert!(length() == 0 && !lacks_log(), "all of it is in the store");
+    database.write_blocking(insert("in the log again")).unwrap();
+    let (bytes, lock) =
+        (std::fs::read(&log).unwrap(), std::fs::read(beside(&place.path(), ".lock")).unwrap());
+    database.close();
+    assert!(!lacks_log());
+    // What a kill leaves, and what somebody makes of it.
+    std::fs::write(beside(&place.path(), ".lock"), lock).unwrap();
+    std::fs::write(&log, bytes).unwrap();
+    assert!(!lacks_log());
+    std::fs::write(&log, "").unwrap();
+    assert!(lacks_log());
+}
+
+#[test]
+fn a_store_that_somebody_opens_and_closes_meanwhile_never_looks_as_if_its_log_were_gone() {
+    // case: O-64
+    let place = Place::new();
+    std::thread::scope(|scope| {
+        let others = scope.spawn(|| {
+            for at in 0..30 {
+                let database = place.open();
+                let insert = "INSERT INTO kept (text) VALUES (?1)";
+                database.write_blocking(move |t| t.execute(insert, [at.to_string()]).map(drop)).unwrap();
+                database.close();
+            }
+        });
+        while !others.is_finished() {
+            assert!(!crate::database::log_is_gone(&place.path()));
+        }
+    });
+}
+
+#[test]
 fn a_store_whose_end_cannot_be_noted_in_its_lock_keeps_its_log_and_opens_again() {
     // case: O-64
     let place = Place::new();
@@ -314,4 +361,20 @@ fn a_store_whose_end_cannot_be_noted_in_its_lock_keeps_its_log_and_opens_again()
     assert!(beside(&place.path(), "-wal").exists());
     std::fs::remove_file(beside(&place.path(), ".lock")).unwrap();
     assert_eq!(texts(&place.open()), ["kept"]);
+}
+
+#[test]
+fn a_store_that_is_kept_unopened_is_opened_by_nobody_and_one_that_is_open_is_not_kept() {
+    // case: O-05
+    let place = Place::new();
+    let keep = || crate::database::keep_unopened(&place.path());
+    assert!(keep().is_err(), "nobody has ever opened it, and nothing is made");
+    assert!(!beside(&place.path(), ".lock").exists());
+    let database = place.open();
+    assert!(keep().unwrap().is_none());
+    database.close();
+    let both = (keep().unwrap().unwrap(), keep().unwrap().unwrap());
+    assert!(matches!(place.refusal(Create::Never), OpenError::Locked { .. }));
+    drop(both);
+    place.open().close();
 }
