@@ -32,6 +32,9 @@ pub const FAILURE_ENDED: &str = "failure_ended";
 pub const REMOVED: &str = "removed";
 /// A resource left the declaration and was left as it is.
 pub const RELEASED: &str = "released";
+/// A package was brought, and something is to be known of it: its script failed, or a configuration file lies beside
+/// the one that was kept.
+pub const PACKAGE_REMARK: &str = "package_remark";
 /// The host's store was lost or damaged; what it owned is not known to it any more.
 pub const STORE_LOST: &str = "store_lost";
 /// Events were dropped because too many waited.

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 use crate::refusal::Refusal;
 use crate::text::{nearest, shown};
-use crate::{content, enrolment, event, operator, report, rescue, session};
+use crate::{content, enrolment, event, foresight, operator, report, rescue, session};
 
 /// A way in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -92,6 +92,7 @@ kinds! {
     "events"              "node/{node}"      [Door::LinkUp, Door::Withdrawn] event::Spooled => event::Acknowledged;
     "content.fetch"       "reconcile/{node}" [Door::LinkUp]     content::Fetch => content::Pieces;
     "declaration.push"    "reconcile"        [Door::LinkDown]   content::Push => content::Pushed;
+    "declaration.foresee" "reconcile"        [Door::LinkDown]   foresight::Foresee => foresight::ForeseenPage;
     "session.ended"       "link"             [Door::LinkDown]   session::Ended => ();
     "control.status"      "fleet"            [READ]             operator::Status => operator::StatusIs;
     "nodes"               "fleet"            [READ]             operator::Nodes => operator::NodesPage;
@@ -107,6 +108,7 @@ kinds! {
     "content.get"         "catalogue"        [OPERATE]          operator::Get => content::Pieces;
     "declare"             "catalogue"        [OPERATE]          operator::Declare => operator::Declared;
     "render"              "catalogue"        [OPERATE]          operator::Render => operator::Rendered;
+    "node.foresee"        "reconcile/{node}" [OPERATE]          foresight::ForeseeOf => foresight::ForeseenPage;
     "host.status"         "link"             [Door::HostSocket] rescue::Status => rescue::StatusIs;
     "host.enrol"          "link"             [Door::HostSocket] rescue::Enrol => rescue::EnrolledAs;
     "host.apply"          "reconcile"        [Door::HostSocket] rescue::Apply => rescue::Applied;

@@ -4,11 +4,13 @@
 //! Nothing here knows a runtime, a database, a file or a process. Values are parsed once, at the edge; inside, a
 //! value is valid by its type.
 
+pub mod command_line;
 pub mod content;
 pub mod declaration;
 pub mod enrolment;
 pub mod envelope;
 pub mod event;
+pub mod foresight;
 pub mod id;
 pub mod kind;
 pub mod machine;

@@ -313,6 +313,17 @@ pub struct Plan {
     pub not_in_folder: Vec<NodeId>,
 }
 
+impl Plan {
+    /// Its bytes, as it is kept.
+    pub fn encode(&self) -> Vec<u8> {
+        #[expect(
+            clippy::expect_used,
+            reason = "writing to memory cannot fail, and it has no map with odd keys"
+        )]
+        serde_json::to_vec(self).expect("a plan can always be written")
+    }
+}
+
 /// What changes for one node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodePlan {
@@ -324,6 +335,12 @@ pub struct NodePlan {
     pub to: RevisionNumber,
     /// How many resources it then has.
     pub resources: u64,
+    /// The bytes of what is or would be declared: `node.foresee` asks the node what it would make of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub declaration: Option<Content>,
+    /// Why the node cannot be asked about those bytes, though it may be there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cannot_know: Option<crate::refusal::Refusal>,
     /// Every resource that is added, changed or leaves.
     pub changes: Vec<Change>,
 }

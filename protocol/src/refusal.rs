@@ -73,6 +73,13 @@ impl Refusal {
         }
     }
 
+    /// As a program says it on its standard error. Whoever wrote what is quoted in it, nothing of it moves the cursor
+    /// (S-20).
+    pub fn in_words(&self, program: &str) -> String {
+        let Self { code, happened, means, remedy } = self.clone().from_outside();
+        format!("{program}: {happened} ({code})\n  that means: {means}\n  what to do: {remedy}")
+    }
+
     /// Whether it has this code.
     pub fn is(&self, code: &str) -> bool {
         self.code == code

@@ -32,6 +32,9 @@ pub struct StatusIs {
     pub revision: Option<Revision>,
     /// What the last pass did, if there was one.
     pub last: Option<Summary>,
+    /// When the content of everything declared was last read, on the node's clock; none where no daemon says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_whole: Option<Millis>,
     /// How many resources are ours.
     pub owned: u64,
     /// Events that have not been acknowledged.

@@ -26,6 +26,7 @@ fn file(path: &str, needs: &[&str]) -> Resource {
             owner: "root".parse().unwrap(),
             group: "root".parse().unwrap(),
             create_once: false,
+            replace_link: false,
             sensitive: false,
         }),
     };

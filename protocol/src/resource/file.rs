@@ -6,7 +6,8 @@ use super::{Mode, Principal};
 use crate::id::Digest;
 use crate::path::DeclaredPath;
 
-/// A regular file at a path, or that there is none.
+/// A regular file at a path, or that there is none. What it does not name (access list, capabilities, label, attributes)
+/// is carried over from the file that was there; its times are those of the change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Form", into = "Form")]
 pub struct FileSpec {
@@ -29,6 +30,8 @@ pub struct FilePresent {
     pub group: Principal,
     /// Written once where it is missing; afterwards its content is the machine's business.
     pub create_once: bool,
+    /// A symbolic link at the path is replaced by the file; what it leads to stays as it is. Else a link is refused.
+    pub replace_link: bool,
     /// Its content stands in no diff, output or report. Implied by a mode that gives others nothing (S-19).
     pub sensitive: bool,
 }
@@ -66,6 +69,8 @@ struct Form {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     create_once: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    replace_link: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     sensitive: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     absent: bool,
@@ -74,12 +79,12 @@ struct Form {
 impl TryFrom<Form> for FileSpec {
     type Error = &'static str;
     fn try_from(form: Form) -> Result<Self, Self::Error> {
-        let Form { path, content, mode, owner, group, create_once, sensitive, absent } = form;
+        let Form { path, content, mode, owner, group, create_once, replace_link, sensitive, absent } = form;
         let present = match (absent, content, mode, owner, group) {
-            (true, None, None, None, None) if !create_once && !sensitive => None,
+            (true, None, None, None, None) if !create_once && !replace_link && !sensitive => None,
             (true, ..) => return Err("an absent file has a path and nothing else"),
             (false, Some(content), Some(mode), Some(owner), Some(group)) => {
-                Some(FilePresent { content, mode, owner, group, create_once, sensitive })
+                Some(FilePresent { content, mode, owner, group, create_once, replace_link, sensitive })
             }
             (false, ..) => return Err("a file that is present needs content, mode, owner and group"),
         };
@@ -98,16 +103,18 @@ impl From<FileSpec> for Form {
                 owner: None,
                 group: None,
                 create_once: false,
+                replace_link: false,
                 sensitive: false,
                 absent: true,
             },
-            Some(FilePresent { content, mode, owner, group, create_once, sensitive }) => Self {
+            Some(FilePresent { content, mode, owner, group, create_once, replace_link, sensitive }) => Self {
                 path,
                 content: Some(content),
                 mode: Some(mode),
                 owner: Some(owner),
                 group: Some(group),
                 create_once,
+                replace_link,
                 sensitive,
                 absent: false,
             },

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::Malformed;
 
-/// The name of a package: 2 to 100 characters of `a-z 0-9 + - . _`, beginning with a letter or digit. Never an option,
-/// a pattern, a path or a version.
+/// The name of a package: 2 to 100 characters of `A-Z a-z 0-9 + - . _`, beginning with a letter or digit. Never an
+/// option, a pattern, a path or a version. Capitals are rpm's: dpkg and pacman have none.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct PackageName(Box<str>);
@@ -16,8 +16,8 @@ pub struct PackageName(Box<str>);
 impl PackageName {
     /// Takes `text` if it can be a package's name.
     pub fn new(text: &str) -> Result<Self, Malformed> {
-        let first = text.bytes().next().is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
-        let rest = text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"+-._".contains(&b));
+        let first = text.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric());
+        let rest = text.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-._".contains(&b));
         // A trailing `+` or `-` is an instruction to a package manager, unless the name itself ends so (g++, libstdc++).
         let sign = text.ends_with('-') || (text.ends_with('+') && !text.ends_with("++"));
         if first && rest && !sign && (2..=100).contains(&text.len()) {
@@ -26,7 +26,7 @@ impl PackageName {
             Err(Malformed::new(
                 "package name",
                 text,
-                "2 to 100 characters of a-z, 0-9, `+`, `-`, `.` and `_`, beginning with a letter or a digit",
+                "2 to 100 characters of A-Z, a-z, 0-9, `+`, `-`, `.` and `_`, beginning with a letter or a digit",
             ))
         }
     }

@@ -43,23 +43,12 @@ fn a_field_nobody_knows_inside_a_resource_is_an_error() {
 // rule: S-14
 #[test]
 fn a_package_name_is_never_an_option_a_pattern_or_an_instruction() {
-    for good in ["nginx-light", "g++", "libstdc++6", "0ad", "python3.11", "tenure-host"] {
+    for good in ["nginx-light", "g++", "libstdc++6", "0ad", "python3.11", "tenure-host", "NetworkManager"] {
         assert!(PackageName::new(good).is_ok(), "{good}");
     }
-    for bad in [
-        "",
-        "a",
-        "-y",
-        "nginx*",
-        "nginx=1.0",
-        "nginx/bookworm",
-        "nginx-",
-        "nginx+",
-        "Nginx",
-        "./x.deb",
-        "a b",
-        "a\n",
-    ] {
+    for bad in
+        ["", "a", "-y", "nginx*", "nginx=1.0", "nginx/bookworm", "nginx-", "nginx+", "./x.deb", "a b", "a\n"]
+    {
         assert!(PackageName::new(bad).is_err(), "{bad:?}");
     }
 }

@@ -78,6 +78,10 @@ pub struct UnitSpec {
     /// Whether it runs now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running: Option<bool>,
+    /// Whether it is forbidden to start, by whomever. What somebody else has masked is never unmasked: `false` only takes
+    /// back a mask of ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub masked: Option<bool>,
     /// It is restarted once when one of these was changed, if it should run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restart_on: Vec<ResourceKey>,

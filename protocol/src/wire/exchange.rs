@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::time::timeout;
 
 use super::codec;
@@ -21,6 +21,9 @@ use crate::refusal::Refusal;
 
 /// How many frames may wait to be sent; they are our own.
 const QUEUE: usize = 32;
+/// How many bytes of them. What is asked for may be large, and whoever asks may never read: this is what a connection
+/// holds of what this side says, beside the one frame that is being written.
+pub const MOST_QUEUED: usize = 4 * super::frame::MOST;
 /// How many frames that came may wait to be taken: enough for a pipeline of pieces, little enough to be no memory.
 const MOST_WAITING: usize = 8;
 /// The most bytes that one connection holds of what the other side sent: what waits, what is worked on, and one that is
@@ -61,10 +64,24 @@ pub enum Incoming {
 
 type Pending = Arc<Mutex<HashMap<u64, oneshot::Sender<Result<Vec<u8>, Refusal>>>>>;
 
+/// A frame that waits to be sent, with the room it takes.
+#[derive(Debug)]
+struct Queued {
+    frame: Frame,
+    _room: OwnedSemaphorePermit,
+}
+
+/// How much room a frame with this body takes. No more than there is: a frame that is too long is refused elsewhere.
+fn weight(body: usize) -> u32 {
+    const ENVELOPE: usize = 1024;
+    u32::try_from(body.saturating_add(ENVELOPE).min(MOST_QUEUED)).unwrap_or(u32::MAX)
+}
+
 /// Asks and answers; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Outgoing {
-    frames: mpsc::Sender<Frame>,
+    frames: mpsc::Sender<Queued>,
+    room: Arc<Semaphore>,
     pending: Pending,
     next: Arc<AtomicU64>,
     owed: Arc<AtomicU64>,
@@ -93,12 +110,12 @@ impl Outgoing {
         if body.len() > MOST_BODY {
             return Err(CallError::Refused(question_too_large(kind, body.len())));
         }
-        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let (id, length) = (self.next.fetch_add(1, Ordering::Relaxed), body.len());
         let (answer, answered) = oneshot::channel();
         let _forget = self.wait_for(id, answer)?;
         let request = Frame::Request(Request { to: to.to_owned(), id, kind: kind.to_owned(), body });
         let asked = async {
-            self.frames.send(request).await.map_err(|_| CallError::Gone)?;
+            self.send(request, length).await?;
             answered.await.map_err(|_| CallError::Gone)?.map_err(CallError::Refused)
         };
         timeout(within, asked).await.map_err(|_| CallError::TimedOut(within))?
@@ -112,10 +129,18 @@ impl Outgoing {
             Err(refusal) if size(&refusal) > MOST_BODY => Err(refusal.from_outside()),
             fits => fits,
         };
-        let sent = self.frames.send(Frame::Answer(Answer { re, result })).await;
+        let length = result.as_ref().map_or_else(size, Vec::len);
+        let sent = self.send(Frame::Answer(Answer { re, result }), length).await;
         // One that answers what it was not asked owes nothing less for it.
         let _ = self.owed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |owed| owed.checked_sub(1));
-        sent.map_err(|_| CallError::Gone)
+        sent
+    }
+
+    /// Queues a frame once there is room for it.
+    async fn send(&self, frame: Frame, body: usize) -> Result<(), CallError> {
+        let room = Arc::clone(&self.room).acquire_many_owned(weight(body)).await;
+        let queued = Queued { frame, _room: room.map_err(|_| CallError::Gone)? };
+        self.frames.send(queued).await.map_err(|_| CallError::Gone)
     }
 
     /// Tells something nobody answers, if the queue has room.
@@ -125,8 +150,10 @@ impl Outgoing {
         if body.len() > MOST_BODY {
             return Err(CallError::Refused(question_too_large(M::KIND.name, body.len())));
         }
+        let room = Arc::clone(&self.room).try_acquire_many_owned(weight(body.len()));
         let event = Event { from: from.to_owned(), seq, kind: M::KIND.name.to_owned(), body };
-        self.frames.try_send(Frame::Event(event)).map_err(|_| CallError::Gone)
+        let queued = Queued { frame: Frame::Event(event), _room: room.map_err(|_| CallError::Gone)? };
+        self.frames.try_send(queued).map_err(|_| CallError::Gone)
     }
 
     /// Resolves when the connection has ended.
@@ -165,7 +192,7 @@ impl Drop for Forget {
 pub struct Exchange<S> {
     reader: Reader<S>,
     writer: Writer<S>,
-    frames: mpsc::Receiver<Frame>,
+    frames: mpsc::Receiver<Queued>,
     incoming: mpsc::Sender<Incoming>,
     pending: Pending,
     silence: Duration,
@@ -186,6 +213,7 @@ pub fn exchange<S: AsyncRead + AsyncWrite>(
     let owed = Arc::new(AtomicU64::new(0));
     let outgoing = Outgoing {
         frames,
+        room: Arc::new(Semaphore::new(MOST_QUEUED)),
         pending: Arc::clone(&pending),
         next: Arc::new(AtomicU64::new(1)),
         owed: Arc::clone(&owed),
@@ -229,8 +257,8 @@ impl<S: AsyncRead + AsyncWrite> Exchange<S> {
             }
         };
         let send = async {
-            while let Some(frame) = frames.recv().await {
-                if let Err(error) = writer.send(&frame).await {
+            while let Some(queued) = frames.recv().await {
+                if let Err(error) = writer.send(&queued.frame).await {
                     return error;
                 }
             }
@@ -242,8 +270,8 @@ impl<S: AsyncRead + AsyncWrite> Exchange<S> {
         };
         // What was queued before the end (a goodbye, say) still goes out where it can.
         frames.close();
-        while let Ok(frame) = frames.try_recv() {
-            if writer.send(&frame).await.is_err() {
+        while let Ok(queued) = frames.try_recv() {
+            if writer.send(&queued.frame).await.is_err() {
                 break;
             }
         }

@@ -126,3 +126,26 @@ async fn a_patient_side_counts_no_silence_while_it_owes_an_answer_and_counts_it_
     assert!(matches!(&call, Err(CallError::Refused(refusal)) if refusal.is("done")), "{call:?}");
     assert!(matches!(run.await.unwrap(), WireError::Silent(SILENCE)));
 }
+
+// rule: S-22
+#[tokio::test(start_paused = true)]
+async fn answers_that_nobody_takes_lie_there_up_to_a_bound_and_whoever_takes_none_is_given_up() {
+    let (near, _unread) = tokio::io::duplex(1024);
+    let (outgoing, _incoming, exchange) = exchange(Connection::new(near, MOST), Duration::from_secs(600));
+    let running = tokio::spawn(exchange.run());
+    let large = MOST / 2;
+    let mut queued = 0;
+    let filling = async {
+        for re in 0..QUEUE {
+            outgoing.answer(u64::try_from(re).unwrap(), Ok(vec![0; large])).await.unwrap();
+            queued += 1;
+        }
+    };
+    assert!(tokio::time::timeout(Duration::from_secs(1), filling).await.is_err(), "all of them were taken");
+    assert!(queued * large <= MOST_QUEUED + MOST, "{queued} answers of {large} bytes lie there");
+    assert!(matches!(running.await.unwrap(), WireError::Silent(_)));
+    assert!(
+        outgoing.answer(99, Ok(vec![0; large])).await.is_err(),
+        "whoever waited for room hears that it ended"
+    );
+}
