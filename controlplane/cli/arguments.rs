@@ -3,15 +3,28 @@
 
 use std::ffi::OsString;
 
+use clap::CommandFactory as _;
+use tenure_protocol::command_line::mistake;
 use tenure_protocol::refusal::Refusal;
 use tenure_protocol::token;
 
-use crate::ending::Trouble;
+use crate::command::Cli;
+use crate::ending::{Exit, Trouble};
 use crate::screen::Screen;
 
 /// Refuses words among which is a token.
 pub(crate) fn without_tokens(mut words: impl Iterator<Item = OsString>) -> Result<(), Trouble> {
     if words.any(|word| token::is_in(&word.to_string_lossy())) { Err(refused()) } else { Ok(()) }
+}
+
+/// What a line that is none says, or help and version, which are no mistakes.
+pub(crate) fn not_parsed(error: &clap::Error) -> Exit {
+    let Some(refusal) = mistake(error, Cli::command(), std::env::args_os()) else {
+        // Whoever closed the pipe does not want to read them.
+        let _ = error.print();
+        return Exit::Done;
+    };
+    screen(std::env::args_os()).trouble(&Trouble { exit: Exit::Usage, refusal })
 }
 
 /// The screen of a command line that was not read: of the form its words ask for.

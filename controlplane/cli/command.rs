@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use tenure_protocol::command_line::Shell;
 use tenure_protocol::id::NodeId;
 use tenure_protocol::operator::Rejoin;
 
@@ -149,7 +150,7 @@ pub(crate) struct Declare {
     #[arg(long, value_name = "SPAN", num_args = 0..=1, require_equals = true, default_missing_value = "60s", value_parser = span)]
     pub(crate) wait: Option<Duration>,
     /// How many resources each node may lose by it in all; without it, a tenth, at least one, and never all
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number)]
     pub(crate) allow_removals: Option<u64>,
 }
 
@@ -184,14 +185,6 @@ bash: source <(tenure completions bash), in ~/.bashrc
 zsh:  tenure completions zsh > a file `_tenure` in a folder of $fpath
 fish: tenure completions fish > ~/.config/fish/completions/tenure.fish";
 
-/// The shells a script is made for.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum Shell {
-    Bash,
-    Zsh,
-    Fish,
-}
-
 fn listen(text: &str) -> Result<SocketAddr, String> {
     let address: SocketAddr =
         text.parse().map_err(|_| "an address and a port are needed, as in 127.0.0.1:7443".to_owned())?;
@@ -202,8 +195,12 @@ fn listen(text: &str) -> Result<SocketAddr, String> {
     }
 }
 
-fn span(text: &str) -> Result<Duration, humantime::DurationError> {
-    humantime::parse_duration(text)
+fn span(text: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text).map_err(|_| "a time is needed, as in 90s, 30min or 24h".to_owned())
+}
+
+fn number(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "a whole number is needed, as in 3".to_owned())
 }
 
 #[cfg(test)]

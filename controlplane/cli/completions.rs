@@ -2,27 +2,12 @@
 //! by. It asks no control plane.
 
 use clap::CommandFactory as _;
-use clap_complete::aot;
 
-use crate::command::{self, Cli, Shell};
+use crate::command::{self, Cli};
 use crate::ending::{Exit, Trouble};
 use crate::screen::Screen;
 
 pub(crate) fn run(order: &command::Completions, screen: &mut Screen) -> Result<Exit, Trouble> {
-    screen.print(&script(order.shell))?;
+    screen.print(&order.shell.script(Cli::command()))?;
     Ok(Exit::Done)
 }
-
-fn script(shell: Shell) -> String {
-    let shell = match shell {
-        Shell::Bash => aot::Shell::Bash,
-        Shell::Zsh => aot::Shell::Zsh,
-        Shell::Fish => aot::Shell::Fish,
-    };
-    let mut bytes = Vec::new();
-    aot::generate(shell, &mut Cli::command(), "tenure", &mut bytes);
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-#[cfg(test)]
-mod tests;

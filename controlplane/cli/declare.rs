@@ -3,6 +3,7 @@
 //! for none unless asked (H-21).
 
 pub(crate) mod folder;
+mod foresee;
 mod plan;
 mod wait;
 
@@ -50,8 +51,12 @@ async fn declare(
         plan::print(&plan, changes, screen)?;
     }
     if order.plan {
+        let foreseen = foresee::all(control, &plan, foresee::WITHIN, screen).await?;
         if screen.is_json() {
-            screen.print_json(&json!({ "written": declared.written, "plan": plan }))?;
+            let foreseen = foresee::json(&foreseen);
+            screen.print_json(&json!({ "written": declared.written, "plan": plan, "foreseen": foreseen }))?;
+        } else {
+            foresee::print(&foreseen, screen)?;
         }
         return Ok(Exit::Done);
     }

@@ -44,12 +44,7 @@ fn main() -> ExitCode {
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => {
-            // Help and version are no errors; whoever closed the pipe does not want to read them.
-            let _ = error.print();
-            let exit = if error.use_stderr() { Exit::Usage } else { Exit::Done };
-            return exit.into();
-        }
+        Err(error) => return arguments::not_parsed(&error).into(),
     };
     let mut screen = Screen::of_this_process(cli.common.json);
     let exit = match run(cli, &mut screen) {

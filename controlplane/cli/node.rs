@@ -192,9 +192,18 @@ fn row(resource: &ResourceOutcome, now: Millis) -> Vec<String> {
         shown(&resource.key, 300),
         shown(&resource.module, 63),
         resource.outcome.to_string(),
-        ago(resource.since, now),
+        since(resource, now),
         shown(reason, 500),
     ]
+}
+
+/// What is not as declared says too how often that was found.
+fn since(resource: &ResourceOutcome, now: Millis) -> String {
+    let since = ago(resource.since, now);
+    match resource.count {
+        count if count > 1 && !resource.outcome.is_as_declared() => format!("{since}, {count} passes"),
+        _ => since,
+    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 //! Every refusal is written for whoever has the folder open: file, line, column, and the line itself.
 
 pub mod actor;
+mod ahead;
 mod declare;
 mod edges;
 pub mod fleet;

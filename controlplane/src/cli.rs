@@ -1,13 +1,15 @@
-//! The command line of the control plane's own program: it runs the daemon and nothing else.
+//! The command line of the control plane's own program: it runs the daemon, and completes its own line.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use tenure_actors::log::{self, Log};
 use tenure_actors::{Ended, clock, signal};
-use tenure_protocol::refusal::Explain as _;
+use tenure_protocol::command_line::{Shell, mistake};
+use tenure_protocol::refusal::{Explain as _, Refusal};
+use tenure_protocol::token;
 
 use crate::config::Config;
 use crate::daemon::{self, Options};
@@ -25,7 +27,18 @@ pub struct Cli {
 enum Command {
     /// Run the control plane in the foreground.
     Run(Run),
+    /// Print a script that completes what is typed, for a shell to read at its start.
+    #[command(after_help = SOURCED)]
+    Completions {
+        /// For which shell.
+        shell: Shell,
+    },
 }
+
+const SOURCED: &str = "\
+bash: source <(tenure-control completions bash), in ~/.bashrc
+zsh:  tenure-control completions zsh > a file `_tenure-control` in a folder of $fpath
+fish: tenure-control completions fish > ~/.config/fish/completions/tenure-control.fish";
 
 #[derive(Debug, clap::Args)]
 struct Run {
@@ -33,7 +46,7 @@ struct Run {
     #[arg(long, default_value = "/")]
     root: PathBuf,
     /// Where hosts are listened for, as ADDRESS:PORT; goes before what is configured.
-    #[arg(long)]
+    #[arg(long, value_parser = listen)]
     listen: Option<SocketAddr>,
     /// Where hosts reach it, as HOST:PORT; may be given more than once; goes before what is configured.
     #[arg(long)]
@@ -43,15 +56,64 @@ struct Run {
     die_with_parent: bool,
 }
 
+fn listen(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "an address and a port are needed, as in 0.0.0.0:7443".to_owned())
+}
+
+const NAME: &str = "tenure-control";
+
 const REFUSED: u8 = 3;
+const USAGE: u8 = 2;
 const FAILED: u8 = 1;
 
-/// Runs what the command line says. The status is the contract's: 0 done, 1 our fault, 2 usage, 3 refused.
+/// Does what the command line says. The status is the contract's: 0 done, 1 our fault, 2 usage, 3 refused.
 pub fn main() -> ExitCode {
     tenure_actors::privacy::keep();
-    let Command::Run(run) = Cli::parse().command;
+    // Before the arguments are read: what is wrong with them would be said with the words themselves.
+    if std::env::args_os().any(|word| token::is_in(&word.to_string_lossy())) {
+        say(std::io::stderr(), &as_an_argument().in_words(NAME));
+        return ExitCode::from(REFUSED);
+    }
+    match Cli::try_parse().map(|cli| cli.command) {
+        Ok(Command::Run(run)) => start(run),
+        Ok(Command::Completions { shell }) => {
+            say(std::io::stdout(), shell.script(Cli::command()).trim_end());
+            ExitCode::SUCCESS
+        }
+        Err(error) => not_parsed(&error),
+    }
+}
+
+/// What a line that is none says, or help and version, which are no mistakes.
+fn not_parsed(error: &clap::Error) -> ExitCode {
+    let Some(refusal) = mistake(error, Cli::command(), std::env::args_os()) else {
+        // Whoever closed the pipe does not want to read them.
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    };
+    say(std::io::stderr(), &refusal.in_words(NAME));
+    ExitCode::from(USAGE)
+}
+
+/// A reader that has heard enough (`| grep -q`) is no fault of ours.
+fn say(mut to: impl std::io::Write, text: &str) {
+    let _ = writeln!(to, "{text}");
+}
+
+fn as_an_argument() -> Refusal {
+    Refusal::new(
+        "token_in_arguments",
+        "a token was given as an argument",
+        "arguments can be read by everybody on this machine while the program runs, and stay in the shell's history; \
+         nothing was done",
+        "no command of `tenure-control` takes a token: bring it to its machine in a file, and run there \
+         `tenure-host enrol --token-file FILE`; if others may have seen it, run `tenure reinvite NODE --revoke-now`",
+    )
+}
+
+fn start(run: Run) -> ExitCode {
     let level = Config::read(&Ground::new(&run.root).config(), None, &[]).map(|config| config.log);
-    log::start("tenure-control", Log::Auto, &level.unwrap_or_default());
+    log::start(NAME, Log::Auto, &level.unwrap_or_default());
     if run.die_with_parent && !parent_is_watched() {
         tracing::info!("the process that started this one is gone already");
         return ExitCode::SUCCESS;
@@ -124,8 +186,6 @@ async fn run_daemon(run: Run) -> ExitCode {
 mod tests {
     use std::path::Path;
 
-    use clap::CommandFactory as _;
-
     use super::*;
 
     /// The help of the program and of its one command, as they are printed.
@@ -148,5 +208,40 @@ mod tests {
         }
         let golden = std::fs::read_to_string(&path).unwrap_or_default();
         assert!(golden == help(), "the help changed: run `tests/run bless` and read what changed");
+    }
+
+    /// What somebody may mistype, with a bar between the words.
+    const MISTYPED: [&str; 8] = [
+        "tenure-control",
+        "tenure-control|runn",
+        "tenure-control|run|--listen|7443",
+        "tenure-control|run|--listen",
+        "tenure-control|run|--advertize|a:1",
+        "tenure-control|run|--root|/a|--root|/b",
+        "tenure-control|run|now",
+        "tenure-control|completions|csh",
+    ];
+
+    /// What is said of each.
+    fn mistakes() -> String {
+        let mut text = String::new();
+        for line in MISTYPED {
+            let words: Vec<&str> = line.split('|').collect();
+            let error = Cli::try_parse_from(&words).expect_err(line);
+            let refusal = mistake(&error, Cli::command(), words.iter().map(Into::into)).expect(line);
+            text.push_str(&format!("$ {}\n{}\n\n", words.join(" "), refusal.in_words("tenure-control")));
+        }
+        text
+    }
+
+    // case: O-68
+    #[test]
+    fn what_is_said_of_a_mistyped_line_is_the_golden_text() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/mistakes/tenure-control.txt");
+        if std::env::var_os("BLESS").is_some() {
+            std::fs::write(&path, mistakes()).unwrap();
+        }
+        let golden = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(golden == mistakes(), "run `tests/run bless` and read what changed:\n{}", mistakes());
     }
 }

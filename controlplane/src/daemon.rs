@@ -69,8 +69,8 @@ pub enum StartRefusal {
     /// Keys are there, and the store they belong to is not.
     #[error("{} is there, and there is no store beside it", .0.display())]
     StoreGone(PathBuf),
-    /// The store was left open, and the log that belongs to it was removed.
-    #[error("the store at {} was not closed, and its log {}-wal is gone", .0.display(), .0.display())]
+    /// The store was left open, and the log that belongs to it was removed or emptied.
+    #[error("the store at {} was not closed, and its log {}-wal is gone or empty", .0.display(), .0.display())]
     LogGone(PathBuf),
     /// The store does not answer.
     #[error(transparent)]

@@ -196,6 +196,11 @@ impl Node {
         self.step(Msg::Retire).await
     }
 
+    /// Its open session, if there is one.
+    pub fn session(&self) -> Option<Session> {
+        self.session.get()
+    }
+
     /// Ends its session, if one is open, for this reason.
     pub fn end_session(&self, why: Refusal) {
         let _ = self.address.tell(Msg::EndSession(why));

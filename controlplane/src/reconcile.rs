@@ -16,6 +16,7 @@ use crate::session::Session;
 use crate::session::current::Current;
 
 mod actor;
+pub mod foresee;
 mod state;
 
 use actor::{Msg, Reconciler};

@@ -2,15 +2,19 @@
 //! and carries pushes down. It decides nothing about the node and keeps nothing. One actor `session/<node>/<id>` while
 //! the connection lives; a panic in it drops that connection and no other.
 
+use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tenure_actors::{Address, Child, Restart};
 use tenure_protocol::content::Push;
-use tenure_protocol::id::{NodeId, SessionId, StoreId};
+use tenure_protocol::foresight::{Foresee, ForeseenPage};
+use tenure_protocol::id::{Digest, NodeId, SessionId, StoreId};
 use tenure_protocol::refusal::Refusal;
 use tenure_protocol::session::{HeldDeclaration, Renewed};
 use tenure_protocol::token::NoMasterKey;
 use tenure_protocol::wire::Connection;
+use tenure_protocol::wire::exchange::CallError;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::node::Opened;
@@ -19,12 +23,14 @@ use crate::plane::Plane;
 
 mod actor;
 pub mod current;
+mod offer;
 mod serve;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use actor::draining;
 use actor::{Link, Msg};
+use offer::Offer;
 pub use serve::MOST_HELD;
 pub(crate) use serve::{read, unhandled};
 
@@ -35,6 +41,7 @@ pub struct Session {
     store_id: StoreId,
     held: Option<HeldDeclaration>,
     assignable: bool,
+    offer: Offer,
     address: Address<Msg>,
 }
 
@@ -51,7 +58,7 @@ pub struct Beginning<S> {
 impl Session {
     /// A session whose actor is still to be started.
     pub fn vacant(id: SessionId, store_id: StoreId, held: Option<HeldDeclaration>, assignable: bool) -> Self {
-        Self { id, store_id, held, assignable, address: Address::vacant() }
+        Self { id, store_id, held, assignable, offer: Offer::default(), address: Address::vacant() }
     }
 
     /// Its name.
@@ -112,6 +119,18 @@ impl Session {
         let _ = self.address.tell(Msg::End(why));
     }
 
+    /// Asks the host what it foresees; while it is asked, it may fetch `offered` too. None: another is being asked, or the
+    /// session ends.
+    pub async fn foresee(
+        &self,
+        asked: Foresee,
+        offered: HashSet<Digest>,
+    ) -> Option<Result<ForeseenPage, CallError>> {
+        let _offered = self.offer.make(offered)?;
+        let within = FORESEEN_WITHIN + Duration::from_secs(1);
+        self.address.ask(within, |reply| Msg::Foresee(asked, reply)).await.ok()
+    }
+
     /// Tells the host that something newer is declared; what it says goes to the reconcile loop. False: nobody is there
     /// to tell it, before the session begins and after it ended.
     #[must_use]
@@ -119,6 +138,9 @@ impl Session {
         self.address.tell(Msg::Push(push)).is_ok()
     }
 }
+
+/// How long a host may take to look at everything and to simulate its packages.
+const FORESEEN_WITHIN: Duration = Duration::from_secs(60);
 
 /// A session token on this standing, for one life of a session from now.
 pub fn token(plane: &Plane, standing: &Standing) -> Result<Renewed, NoMasterKey> {

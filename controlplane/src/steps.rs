@@ -2,9 +2,8 @@
 //! before and after each, and looks whether nothing it answered is lost and the next start goes on (O-64). A step that
 //! is added is added to the list too; the test says so when it is not.
 //!
-//! Four writes are no steps, and no test kills it at them: the last words of a withdrawn enrolment (one transaction, as
-//! [`EVENTS_STORED`] is; a host that got no answer tells them again), and what it notes for itself and promised nobody:
-//! when nodes were last heard, that a lease ended or runs again, and events of its own, which a death may lose.
+//! One write is no step: the copy that is saved beside a store which somebody removed under the running control plane.
+//! Before it only that process has the store, so that a death there is the loss of what was removed.
 
 use tenure_actors::crash::Step;
 
@@ -46,9 +45,17 @@ pub const REPORTED: Step = Step::named("reported");
 pub const REPORT_SETTLED: Step = Step::named("report.settled");
 /// Events of a node.
 pub const EVENTS_STORED: Step = Step::named("events.stored");
+/// Last events of an enrolment that holds no longer.
+pub const LAST_WORDS: Step = Step::named("last_words");
+/// An event of our own.
+pub const TOLD: Step = Step::named("told");
+/// A lease ended, or runs again.
+pub const MARKED: Step = Step::named("marked");
+/// When nodes were last heard, and what they said.
+pub const CONTACTS: Step = Step::named("contacts");
 
 /// Every one of them that is passed between the first start and a retirement.
-pub const STEPS: [Step; 17] = [
+pub const STEPS: [Step; 21] = [
     STORE_CREATED,
     KEY_WRITTEN,
     KEY_PLACED,
@@ -66,4 +73,8 @@ pub const STEPS: [Step; 17] = [
     REPORTED,
     REPORT_SETTLED,
     EVENTS_STORED,
+    LAST_WORDS,
+    TOLD,
+    MARKED,
+    CONTACTS,
 ];

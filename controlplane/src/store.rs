@@ -23,7 +23,7 @@ mod records;
 mod reporting;
 pub mod sqlite;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod upload;
 
 pub use records::{
@@ -59,6 +59,9 @@ pub enum StoreError {
     /// Another file lies in the place of one of its own.
     #[error("another file lies in the place of the control plane's store")]
     Replaced,
+    /// Another file system lies at its folder.
+    #[error("the file system of the control plane's store is not mounted at its place any more")]
+    Unmounted,
     /// It is being closed.
     #[error("the control plane's store is closed")]
     Closed,
@@ -77,6 +80,7 @@ impl Explain for StoreError {
             Self::Busy => "store_busy",
             Self::Removed => "store_removed",
             Self::Replaced => "store_replaced",
+            Self::Unmounted => "store_unmounted",
             Self::Closed => "store_closed",
             Self::Fault(_) => "store_fault",
         }
@@ -102,6 +106,10 @@ impl Explain for StoreError {
             }
             Self::Replaced => {
                 "try later; move the control plane's own file back, or start it again if the other file shall count"
+                    .to_owned()
+            }
+            Self::Unmounted => {
+                "try later; mount it there again, or start the control plane again if what lies there now shall count"
                     .to_owned()
             }
             Self::Busy | Self::Closed => {
@@ -189,6 +197,9 @@ pub trait Store: Send + Sync + 'static {
     fn put(&self, pieces: Vec<Piece>, now: Millis) -> Pending<'_, Result<(), NotPut>>;
     /// Whole contents; those that are there already are left.
     fn keep(&self, contents: Vec<Vec<u8>>, now: Millis) -> Pending<'_, ()>;
+    /// Whole contents that are only planned, all of them or none: false where they would fill the share that what is only
+    /// planned has of the room for content that no declaration names.
+    fn lay_aside(&self, contents: Vec<Vec<u8>>, now: Millis) -> Pending<'_, bool>;
     /// A whole content.
     fn content(&self, sha256: Digest) -> Pending<'_, Option<Vec<u8>>>;
     /// Pieces from these places on, as many as fit one answer. For a node: only of what its newest declaration

@@ -34,7 +34,7 @@ pub(crate) fn print(plan: &Plan, says: Says, screen: &mut Screen) -> Result<(), 
 }
 
 fn head(plan: &NodePlan) -> String {
-    let NodePlan { node, from, to, resources, changes } = plan;
+    let NodePlan { node, from, to, resources, changes, .. } = plan;
     let resources = counted(*resources, "resource");
     if *from == Some(*to) {
         return format!("{node}  revision {to}, {resources}: nothing changes");
@@ -107,8 +107,15 @@ mod tests {
             detail: vec!["mode 0644 → 0600".to_owned()],
         };
         let node = NodeId::new("edge-1").unwrap();
-        let nodes =
-            vec![NodePlan { node, from: None, to: RevisionNumber(1), resources: 1, changes: vec![change] }];
+        let nodes = vec![NodePlan {
+            node,
+            from: None,
+            to: RevisionNumber(1),
+            resources: 1,
+            declaration: None,
+            cannot_know: None,
+            changes: vec![change],
+        }];
         let plan = serde_json::to_value(Plan { nodes, not_in_folder: Vec::new() }).unwrap();
         let taken = |value: &serde_json::Value| serde_json::from_value::<Plan>(value.clone()).is_ok();
         let mut plan: Plan = serde_json::from_value(hostile(plan, taken)).unwrap();

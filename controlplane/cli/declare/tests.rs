@@ -31,6 +31,8 @@ fn plan() -> Plan {
                 from: Some(RevisionNumber(3)),
                 to: RevisionNumber(4),
                 resources: 3,
+                declaration: None,
+                cannot_know: None,
                 changes: vec![
                     change("file:/etc/new.conf", ChangeKind::Add, &[]),
                     change(
@@ -46,6 +48,8 @@ fn plan() -> Plan {
                 from: Some(RevisionNumber(4)),
                 to: RevisionNumber(4),
                 resources: 3,
+                declaration: None,
+                cannot_know: None,
                 changes: vec![],
             },
         ],
@@ -140,10 +144,11 @@ now: 0 applied, 0 failed, 2 outstanding
 async fn a_plan_shows_the_same_and_says_that_nothing_was_written() {
     let (ended, out, _) = declared(order(true, None), plan(), vec![], false).await;
     assert_eq!(ended.unwrap(), Exit::Done);
-    assert!(
-        out.ends_with("plan for 2 nodes: 1 node would get a new revision; nothing was written\n"),
-        "{out}"
-    );
+    let (plan, foreseen) = out.split_once("nothing was written\n").unwrap();
+    assert!(plan.ends_with("plan for 2 nodes: 1 node would get a new revision; "), "{out}");
+    // Each node is asked; one of which the plan names nothing to ask about is said not to be known.
+    let lines: Vec<&str> = foreseen.lines().collect();
+    assert!(lines[0].starts_with("on edge-1: cannot know: ") && lines[1].starts_with("on edge-2: "), "{out}");
 }
 
 // rule: H-21

@@ -112,9 +112,9 @@ briefing
   ok      protocol  both speak 1
   failed  clock     it is 3 days ahead
 
-RESOURCE          MODULE  OUTCOME    SINCE      REASON
+RESOURCE          MODULE  OUTCOME    SINCE                REASON
 file:/etc/a.conf  web     unchanged  1 min ago
-file:/etc/b.conf  web     failed     1 min ago  the disk is full
+file:/etc/b.conf  web     failed     1 min ago, 3 passes  the disk is full
 "
     );
 }

@@ -1,6 +1,7 @@
 //! Whether our own services run on this machine already: two hosts would hold it, or two control planes answer for it.
 //! It asks the service manager and changes nothing. A machine without one has no services.
 
+use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::process::Stdio;
 use std::time::Duration;
@@ -18,7 +19,12 @@ const ANSWER: Duration = Duration::from_secs(10);
 
 /// Refused where one of them is active, or nobody can tell.
 pub(crate) async fn none_is_active() -> Result<(), Trouble> {
-    let asked = child::command("systemctl")
+    none_is_active_by("systemctl").await
+}
+
+/// By the word of this program.
+async fn none_is_active_by(program: impl AsRef<OsStr>) -> Result<(), Trouble> {
+    let asked = child::command(program)
         .arg("is-active")
         .args(SERVICES)
         .stdin(Stdio::null())
@@ -84,11 +90,19 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_service_manager_that_cannot_be_asked_is_no_word_that_nothing_runs() {
-        let refusal = cannot_tell("it did not answer within 10 s");
+    #[tokio::test]
+    async fn a_service_manager_that_cannot_be_asked_is_no_word_that_nothing_runs_and_none_at_all_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("systemctl");
+        std::fs::write(&program, "no program that may be run").unwrap();
+        let refusal = none_is_active_by(&program).await.unwrap_err().refusal;
         assert_eq!(refusal.code, "services_unknown");
-        assert!(refusal.means.contains("may be active"), "{refusal:?}");
+        assert!(
+            refusal.happened.contains("denied") && refusal.means.contains("may be active"),
+            "{refusal:?}"
+        );
+        std::fs::remove_file(&program).unwrap();
+        none_is_active_by(&program).await.unwrap();
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tenure_protocol::content::{Missing, MissingAre, Pieces, Put};
 use tenure_protocol::envelope::Request;
+use tenure_protocol::foresight::ForeseeOf;
 use tenure_protocol::id::NodeId;
 use tenure_protocol::kind::{Door, Kind, Message, Role, admit};
 use tenure_protocol::operator::{
@@ -18,6 +19,7 @@ use tenure_protocol::wire::codec;
 
 use crate::fleet::{self, lists};
 use crate::plane::Plane;
+use crate::reconcile::foresee::foresee;
 use crate::session::{read, unhandled};
 use crate::store::NodeSummary;
 
@@ -66,6 +68,11 @@ pub(super) async fn serve(plane: &Arc<Plane>, request: &Request) -> Result<Vec<u
             reply::<Get>(Pieces { pieces: plane.catalogue.get(plane, wanted).await? })
         }
         "declare" => reply::<Declare>(plane.catalogue.declare(read(request)?).await?),
+        "node.foresee" => {
+            let asked: ForeseeOf = read(request)?;
+            same(&asked.node, addressed.as_ref())?;
+            reply::<ForeseeOf>(foresee(plane, asked).await?)
+        }
         "render" => reply::<Render>(plane.catalogue.render(read(request)?).await?),
         // A kind that is admitted here and not handled is a hole in this table, and says so.
         other => Err(unhandled(other)),

@@ -18,7 +18,7 @@ use super::fleet::{self, Fleet};
 use super::folder::{self, FolderFiles};
 use super::refusals::CatalogueRefusal;
 use super::render::{self, Rendering};
-use super::{preview, removals};
+use super::{ahead, preview, removals};
 use crate::briefing::not_assignable;
 use crate::plane::Plane;
 use crate::store::{NewDeclaration, NodeRecord, NodeSummary};
@@ -27,16 +27,24 @@ use crate::store::{NewDeclaration, NodeRecord, NodeSummary};
 pub(super) async fn declare(plane: &Arc<Plane>, asked: Declare) -> Result<Declared, Refusal> {
     let files = files(plane, asked.folder).await?;
     let draft = off_the_runtime(plane, move |store| draft(store, &files, asked.allow_removals)).await?;
-    let plan = serde_json::to_vec(&draft.plan).map_err(|_| CatalogueRefusal::Fault.refusal())?;
+    let Draft { declarations, contents, mut plan } = draft;
+    if asked.plan {
+        ahead::lay_aside(plane, declarations, contents, &mut plan).await?;
+        let plan = plan.encode();
+        let content = named(&plan);
+        plane.store.keep(vec![plan], plane.now()).await?;
+        return Ok(Declared { written: false, plan: content });
+    }
+    let plan = plan.encode();
     let content = named(&plan);
     let now = plane.now();
-    if asked.plan || draft.declarations.is_empty() {
+    if declarations.is_empty() {
         plane.store.keep(vec![plan], now).await?;
         return Ok(Declared { written: false, plan: content });
     }
-    let pushes: Vec<(NodeId, Push)> = draft.declarations.iter().map(push).collect();
-    let contents = draft.contents.into_values().chain([plan]).collect();
-    let written = plane.store.declare(draft.declarations, contents, now).await?;
+    let pushes: Vec<(NodeId, Push)> = declarations.iter().map(push).collect();
+    let contents = contents.into_values().chain([plan]).collect();
+    let written = plane.store.declare(declarations, contents, now).await?;
     written.map_err(|not| CatalogueRefusal::from(not).refusal())?;
     for (node, push) in pushes {
         tracing::info!(%node, revision = %push.revision, resources = push.resources, "declared");
@@ -98,9 +106,16 @@ async fn off_the_runtime<T: Send + 'static>(
     job: impl FnOnce(&Desk) -> Result<T, Refusal> + Send + 'static,
 ) -> Result<T, Refusal> {
     let desk = Desk { plane: Arc::clone(plane), runtime: Handle::current() };
-    tokio::task::spawn_blocking(move || job(&desk))
+    match tokio::task::spawn_blocking(move || job(&desk))
         .await
-        .unwrap_or_else(|_| Err(CatalogueRefusal::Fault.refusal()))
+        .map_err(tokio::task::JoinError::try_into_panic)
+    {
+        Ok(result) => result,
+        // A fault of ours is the actor's to tell; whoever asked hears that nothing was answered.
+        Err(Ok(panic)) => std::panic::resume_unwind(panic),
+        // The runtime ends, and this with it.
+        Err(Err(_)) => std::future::pending().await,
+    }
 }
 
 /// What the store knows, for a thread that may wait.
@@ -116,6 +131,8 @@ struct Before {
     declaration: Option<Declaration>,
     /// What it owns: as it reported, or as was declared for it, whichever is more.
     owned: u64,
+    /// The bytes of that declaration.
+    bytes: Option<Content>,
 }
 
 impl Desk {
@@ -146,7 +163,13 @@ impl Desk {
         }
         let reported = report.map_or(0, |report| report.summary.owned);
         let Some(declared) = declared else {
-            return Ok(Before { record, number: RevisionNumber(0), declaration: None, owned: reported });
+            return Ok(Before {
+                record,
+                number: RevisionNumber(0),
+                declaration: None,
+                owned: reported,
+                bytes: None,
+            });
         };
         let unreadable = || CatalogueRefusal::LastUnreadable(node.clone()).refusal();
         let bytes = self.wait(self.plane.store.content(declared.sha256))?.ok_or_else(unreadable)?;
@@ -156,6 +179,7 @@ impl Desk {
             number: declared.revision.number,
             declaration: Some(declaration),
             owned: reported.max(declared.resources),
+            bytes: Some(Content { sha256: declared.sha256, size: declared.bytes }),
         })
     }
 
@@ -210,6 +234,8 @@ fn one(
         from: before.declaration.is_some().then_some(before.number),
         to: before.number,
         resources,
+        declaration: before.bytes,
+        cannot_know: None,
         changes: Vec::new(),
     };
     let header = desk.header(&before, allowed);
@@ -219,11 +245,13 @@ fn one(
         let text = |sha256| rendering.contents.get(&sha256).cloned().or_else(|| desk.content(sha256));
         plan.changes = preview::changes(before.declaration.as_ref(), &rendering.resources, &text);
         plan.to = header.revision;
+        let bytes = render::declare(&header, &rendering.resources)?;
+        plan.declaration = Some(named(&bytes));
         draft.declarations.push(NewDeclaration {
             node: node.clone(),
             after: before.number,
             revision: header.revision(),
-            bytes: render::declare(&header, &rendering.resources)?,
+            bytes,
             resources,
             contents: rendering.contents.keys().copied().collect(),
         });

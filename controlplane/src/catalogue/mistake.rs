@@ -75,8 +75,10 @@ pub(super) enum Mistake {
     AbsentWith { kind: &'static str, field: &'static str },
     #[error("a unit cannot be declared absent")]
     UnitAbsent,
-    #[error("the unit has none of `enabled`, `running`, `restart_on` and `reload_on`")]
+    #[error("the unit has none of `enabled`, `running`, `masked`, `restart_on` and `reload_on`")]
     UnitSaysNothing,
+    #[error("{key} is to be masked, and has `{field} = true`")]
+    MaskedWith { key: ResourceKey, field: &'static str },
     #[error("{key} has {on} both in `restart_on` and in `reload_on`")]
     RestartAndReload { key: ResourceKey, on: ResourceKey },
     #[error("the file has none of `content`, `template` and `source`")]

@@ -58,6 +58,7 @@ pub(super) struct Access {
 pub(super) struct UnitSays {
     pub(super) enabled: Option<Spanned<String>>,
     pub(super) running: Option<Spanned<String>>,
+    pub(super) masked: Option<Spanned<String>>,
     pub(super) restart_on: Vec<Spanned<String>>,
     pub(super) reload_on: Vec<Spanned<String>>,
 }
@@ -67,6 +68,7 @@ pub(super) struct UnitSays {
 pub(super) struct Body {
     pub(super) origin: Origin,
     pub(super) create_once: bool,
+    pub(super) replace_link: bool,
     pub(super) sensitive: bool,
 }
 
@@ -85,7 +87,7 @@ pub(super) enum Origin {
 const LATER: [&str; 3] = ["container", "opening", "secrets"];
 const TOP: [&str; 6] = ["module", "settings", "package", "directory", "file", "unit"];
 const PACKAGE: [&str; 4] = ["name", "version", "absent", "needs"];
-const FILE: [&str; 11] = [
+const FILE: [&str; 12] = [
     "path",
     "mode",
     "owner",
@@ -94,15 +96,26 @@ const FILE: [&str; 11] = [
     "template",
     "source",
     "create_once",
+    "replace_link",
     "sensitive",
     "absent",
     "needs",
 ];
 const DIRECTORY: [&str; 6] = ["path", "mode", "owner", "group", "absent", "needs"];
-const UNIT: [&str; 6] = ["name", "enabled", "running", "restart_on", "reload_on", "needs"];
+const UNIT: [&str; 7] = ["name", "enabled", "running", "masked", "restart_on", "reload_on", "needs"];
 /// What an absent resource may not have beside its path or name.
-const OF_PRESENT: [&str; 9] =
-    ["version", "mode", "owner", "group", "content", "template", "source", "create_once", "sensitive"];
+const OF_PRESENT: [&str; 10] = [
+    "version",
+    "mode",
+    "owner",
+    "group",
+    "content",
+    "template",
+    "source",
+    "create_once",
+    "replace_link",
+    "sensitive",
+];
 
 /// The path of a module's own file in the folder.
 pub(super) fn path_of(name: &ModuleName, file: &str) -> String {
@@ -240,11 +253,13 @@ fn unit(fields: &Fields<'_, '_>) -> Result<UnitSays, Refusal> {
     let says = UnitSays {
         enabled: fields.truth("enabled")?,
         running: fields.truth("running")?,
+        masked: fields.truth("masked")?,
         restart_on: fields.list("restart_on")?,
         reload_on: fields.list("reload_on")?,
     };
     let is_silent = says.enabled.is_none()
         && says.running.is_none()
+        && says.masked.is_none()
         && says.restart_on.is_empty()
         && says.reload_on.is_empty();
     if is_silent { Err(Mistake::UnitSaysNothing.at(fields.source, fields.at)) } else { Ok(says) }
@@ -261,7 +276,8 @@ fn body(fields: &Fields<'_, '_>) -> Result<Body, Refusal> {
     if let Some((second, _)) = given.next() {
         return Err(Mistake::TwoContents(first, second).at(fields.source, fields.at));
     }
-    Ok(Body { origin, create_once: fields.flag("create_once")?, sensitive: fields.flag("sensitive")? })
+    let (create_once, replace_link) = (fields.flag("create_once")?, fields.flag("replace_link")?);
+    Ok(Body { origin, create_once, replace_link, sensitive: fields.flag("sensitive")? })
 }
 
 #[cfg(test)]

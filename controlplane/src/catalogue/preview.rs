@@ -97,6 +97,9 @@ impl Sight<'_> {
         if new.create_once {
             detail.push("written once, where it is missing".to_owned());
         }
+        if new.replace_link {
+            detail.push("takes the place of a link, if there is one".to_owned());
+        }
         if new.is_sensitive() {
             detail.push("content is sensitive and not shown".to_owned());
         } else {
@@ -151,6 +154,7 @@ impl Sight<'_> {
         differs(detail, "owner", &old.owner, &new.owner);
         differs(detail, "group", &old.group, &new.group);
         differs(detail, "create_once", &old.create_once, &new.create_once);
+        differs(detail, "replace_link", &old.replace_link, &new.replace_link);
         differs(detail, "sensitive", &old.sensitive, &new.sensitive);
         if old.content == new.content {
             return;
@@ -207,7 +211,7 @@ fn listed(keys: &[ResourceKey]) -> String {
 }
 
 fn added_unit(new: &UnitSpec) -> Vec<String> {
-    let states = [("enabled", new.enabled), ("running", new.running)];
+    let states = [("enabled", new.enabled), ("running", new.running), ("masked", new.masked)];
     let states = states.into_iter().filter_map(|(field, state)| Some(format!("{field} {}", state?)));
     let triggers = [("restart_on", &new.restart_on), ("reload_on", &new.reload_on)];
     let triggers = triggers.into_iter().filter(|(_, keys)| !keys.is_empty());
@@ -218,6 +222,7 @@ fn changed_unit(detail: &mut Vec<String>, old: &UnitSpec, new: &UnitSpec) {
     let word = |state: Option<bool>| state.map_or_else(|| "left as it is".to_owned(), |on| on.to_string());
     differs(detail, "enabled", &word(old.enabled), &word(new.enabled));
     differs(detail, "running", &word(old.running), &word(new.running));
+    differs(detail, "masked", &word(old.masked), &word(new.masked));
     lists_differ(detail, "restart_on", &old.restart_on, &new.restart_on);
     lists_differ(detail, "reload_on", &old.reload_on, &new.reload_on);
 }

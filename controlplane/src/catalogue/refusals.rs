@@ -45,12 +45,14 @@ pub(super) enum CatalogueRefusal {
     /// A declaration of ours that we cannot read any more.
     #[error("the last declaration of node {0} cannot be read from the store")]
     LastUnreadable(NodeId),
+    /// It is only planned, and there is no room for more of that.
+    #[error(
+        "what is planned for node {0} was not laid aside: what is only planned has a share of the room, and it is taken"
+    )]
+    NotLaidAside(NodeId),
     /// Too many folders wait.
     #[error("too many folders wait to be rendered")]
     Crowded,
-    /// A thread of ours broke off.
-    #[error("rendering broke off by a fault of the control plane")]
-    Fault,
 }
 
 impl From<NotDeclared> for CatalogueRefusal {
@@ -98,8 +100,8 @@ impl Explain for CatalogueRefusal {
             Self::NotAssignable { .. } => "not_assignable",
             Self::Overtaken(_) => "overtaken",
             Self::LastUnreadable(_) => "last_unreadable",
+            Self::NotLaidAside(_) => "no_room_to_foresee",
             Self::Crowded => "busy",
-            Self::Fault => "fault",
         }
     }
 
@@ -110,12 +112,14 @@ impl Explain for CatalogueRefusal {
             Self::NotAssignable { .. } => {
                 "a node whose briefing has a failed line is assigned nothing; nothing was declared for any node"
             }
+            Self::NotLaidAside(_) => {
+                "the node cannot be asked what it would make of it; the plan is whole, and nothing was changed"
+            }
             Self::Listing(_)
             | Self::Size { .. }
             | Self::Overtaken(_)
             | Self::LastUnreadable(_)
-            | Self::Crowded
-            | Self::Fault => "nothing was declared for any node",
+            | Self::Crowded => "nothing was declared for any node",
         }
         .to_owned()
     }
@@ -137,8 +141,11 @@ impl Explain for CatalogueRefusal {
             ),
             Self::Overtaken(_) => "look at `tenure declare DIR --plan`, then declare again".to_owned(),
             Self::LastUnreadable(_) => "look at the control plane's log (`journalctl -u tenure-control`), and restore a backup".to_owned(),
+            Self::NotLaidAside(_) => {
+                "plan again with fewer nodes in `fleet.toml`, or in an hour: what is only planned is dropped then"
+                    .to_owned()
+            }
             Self::Crowded => "declare again in a minute, when the others are rendered".to_owned(),
-            Self::Fault => "report it with the control plane's log (`journalctl -u tenure-control`)".to_owned(),
         }
     }
 }

@@ -80,7 +80,7 @@ pub(super) fn declared(rendering: &Rendering) -> Declaration {
 }
 
 /// Each is a whole `modules/web/module.toml` after its name, and the code it is refused with.
-const BAD_MODULES: [(&str, &str); 57] = [
+const BAD_MODULES: [(&str, &str); 58] = [
     ("malformed_toml", "[[file]\npath = \"/a\"\n"),
     ("malformed_toml_duplicate_key", "[[file]]\npath = \"/a\"\npath = \"/b\"\ncontent = \"\"\n"),
     ("unknown_field", "[[file]]\npath = \"/a\"\ncontnet = \"x\"\n"),
@@ -126,6 +126,10 @@ const BAD_MODULES: [(&str, &str); 57] = [
     ("own_unit_without_kind", "[[unit]]\nname = \"tenure-host\"\nenabled = false\n"),
     ("own_package", "[[package]]\nname = \"tenure-host\"\nabsent = true\n"),
     ("unit_absent", "[[unit]]\nname = \"nginx.service\"\nabsent = true\n"),
+    (
+        "masked_with_more",
+        "[[unit]]\nname = \"nginx.service\"\nmasked = true\nenabled = false\nrunning = true\n",
+    ),
     ("unit_says_nothing", "[[unit]]\nname = \"nginx.service\"\nrestart_on = []\n"),
     (
         "restart_and_reload",

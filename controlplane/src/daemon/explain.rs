@@ -63,8 +63,7 @@ impl Explain for StartRefusal {
             Self::Socket(SocketError::InTheWay(InTheWay::InUse { .. })) => "socket_in_use",
             Self::Socket(SocketError::InTheWay(InTheWay::NotASocket { .. })) => "socket_in_the_way",
             Self::Socket(_) => "socket_not_made",
-            Self::Part(_) => "not_started",
-            Self::Nodes(_) => "nodes_not_read",
+            Self::Part(_) | Self::Nodes(_) => "not_started",
         }
     }
 

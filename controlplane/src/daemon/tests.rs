@@ -1,6 +1,7 @@
 //! A whole control plane in process, with scripted hosts over real TLS and an operator over the real socket.
 
 mod admitting;
+mod altered;
 mod assigning;
 mod beginning;
 mod clock;
@@ -9,6 +10,7 @@ mod crowding;
 mod declaring;
 mod enrolling;
 mod fencing;
+mod foreseeing;
 mod refusing;
 mod reinviting;
 mod scripted;

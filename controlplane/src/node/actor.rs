@@ -302,14 +302,3 @@ fn fenced(record: &NodeRecord) -> Refusal {
         format!("nothing on the machine that enrolled; elsewhere run `tenure reinvite {}`", record.node),
     )
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_session_that_ended_while_it_opened_is_not_said_to_be_replaced_by_another() {
-        assert_eq!(withdrawn().code, "session_ended");
-        assert_eq!(superseded().code, "superseded");
-    }
-}

@@ -8,7 +8,9 @@ use std::time::Duration;
 use tenure_actors::ractor::{Actor, ActorProcessingErr, ActorRef};
 use tenure_actors::timer::{Timer, after};
 use tenure_actors::work::{Panicked, Work, work};
+use tenure_actors::{Reply, answer};
 use tenure_protocol::content::{Push, Pushed};
+use tenure_protocol::foresight::{Foresee, ForeseenPage};
 use tenure_protocol::operator::Rejoin;
 use tenure_protocol::refusal::Refusal;
 use tenure_protocol::session::Ended;
@@ -18,7 +20,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinHandle;
 
 use super::serve::Desk;
-use super::{Beginning, Session};
+use super::{Beginning, FORESEEN_WITHIN, Session};
 use crate::node::{Node, Opened};
 use crate::plane::Plane;
 
@@ -33,6 +35,8 @@ pub(super) struct Seed<S> {
 pub(super) enum Msg {
     Push(Push),
     Pushed(Push, Result<Result<Pushed, CallError>, Panicked>),
+    Foresee(Foresee, Reply<Result<ForeseenPage, CallError>>),
+    Foreseen(Result<(), Panicked>),
     Renewed,
     TokenDue,
     End(Refusal),
@@ -73,6 +77,8 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Actor for Link<S> {
         match msg {
             Msg::Push(push) => open.push(&me, push),
             Msg::Pushed(push, result) => open.pushed(push, result),
+            Msg::Foresee(asked, reply) => open.foresee(&me, asked, reply),
+            Msg::Foreseen(result) => open.foreseen(&result),
             Msg::Renewed => open.renewed(&me),
             Msg::TokenDue => open.end(&me, &lapsed()),
             Msg::End(why) => open.end(&me, &why),
@@ -111,6 +117,7 @@ fn begin<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
         node: node.clone(),
         store_id: session.store_id(),
         assignable: session.is_assignable(),
+        offer: session.offer.clone(),
         unused: AtomicBool::new(rejoin == Rejoin::Invitation),
         outgoing: outgoing.clone(),
         renewed: Box::new(move || drop(renewed.send_message(Msg::Renewed))),
@@ -158,6 +165,20 @@ impl Open {
             Err(panicked) => Err(panicked.to_string()),
         };
         self.node.reconcile.pushed(self.session.id(), push, result);
+    }
+
+    fn foresee(&mut self, me: &ActorRef<Msg>, asked: Foresee, reply: Reply<Result<ForeseenPage, CallError>>) {
+        let Some(outgoing) = self.outgoing.clone() else { return answer(reply, Err(CallError::Gone)) };
+        let call = async move { answer(reply, outgoing.call("reconcile", &asked, FORESEEN_WITHIN).await) };
+        self.pushing.retain(|work| !work.is_done());
+        self.pushing.push(work(me, call, Msg::Foreseen));
+    }
+
+    /// Whoever asked has the answer, or was told that the question was dropped.
+    fn foreseen(&self, result: &Result<(), Panicked>) {
+        if let Err(panicked) = result {
+            tracing::error!(node = %self.node.id(), %panicked, "a question broke off by a fault of ours");
+        }
     }
 
     fn renewed(&mut self, me: &ActorRef<Msg>) {

@@ -17,6 +17,7 @@ use tenure_protocol::wire::exchange::{self, Incoming, Outgoing};
 use tenure_protocol::wire::{codec, frame};
 use tokio::sync::mpsc;
 
+use super::offer::Offer;
 use crate::node::recognise::{SessionRefusal, Standing};
 use crate::node::{Node, later};
 use crate::plane::Plane;
@@ -28,6 +29,8 @@ pub(super) struct Desk {
     pub(super) store_id: StoreId,
     /// Whether its node may be assigned anything.
     pub(super) assignable: bool,
+    /// What it may fetch besides.
+    pub(super) offer: Offer,
     /// It is still to be noted that the host has its session token, and will be asked for it.
     pub(super) unused: AtomicBool,
     pub(super) outgoing: Outgoing,
@@ -140,7 +143,7 @@ impl Desk {
         Ok(codec::encode(&Acknowledged { events }))
     }
 
-    /// Only what the node's own declaration names (S-08).
+    /// Only what the node's own declaration names, or one that it is asked about (S-08).
     async fn fetch(&self, fetch: Fetch) -> Result<Vec<u8>, Refusal> {
         if fetch.wanted.is_empty() || fetch.wanted.len() > MOST_PIECES {
             return Err(malformed("content.fetch", "it names no piece"));
@@ -149,7 +152,8 @@ impl Desk {
         if !self.assignable {
             return Err(not_assignable(&node));
         }
-        match self.plane.store.pieces(fetch.wanted, Some(node)).await? {
+        let of = (!self.offer.covers(&fetch.wanted)).then_some(node);
+        match self.plane.store.pieces(fetch.wanted, of).await? {
             Ok(pieces) => Ok(codec::encode(&Pieces { pieces })),
             Err(sha256) => Err(Refusal::new(
                 "not_declared",

@@ -255,6 +255,10 @@ impl Store for Memory {
         })
     }
 
+    fn lay_aside(&self, contents: Vec<Vec<u8>>, now: Millis) -> Pending<'_, bool> {
+        self.rows(move |rows| Ok(rows.lay_aside(&contents, now)))
+    }
+
     fn content(&self, sha256: Digest) -> Pending<'_, Option<Vec<u8>>> {
         self.rows(move |rows| Ok(rows.contents.whole(sha256)))
     }

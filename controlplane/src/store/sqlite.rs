@@ -146,6 +146,7 @@ impl From<DatabaseError> for StoreError {
             DatabaseError::Busy => Self::Busy,
             DatabaseError::Removed | DatabaseError::LogRemoved => Self::Removed,
             DatabaseError::Replaced => Self::Replaced,
+            DatabaseError::Unmounted => Self::Unmounted,
             DatabaseError::Closed => Self::Closed,
             DatabaseError::Sql(error) => Self::Fault(tenure_protocol::text::shown(&error.to_string(), 200)),
         }
@@ -212,7 +213,7 @@ impl Store for Sqlite {
     }
 
     fn marked(&self, node: NodeId, state: NodeState, text: String, now: Millis) -> Pending<'_, bool> {
-        self.write(move |tx| identity::marked(tx, &node, state, &text, now))
+        self.step(steps::MARKED, move |tx| identity::marked(tx, &node, state, &text, now))
     }
 
     fn retire(&self, node: NodeId, now: Millis) -> Pending<'_, Option<bool>> {
@@ -220,7 +221,7 @@ impl Store for Sqlite {
     }
 
     fn contacts(&self, contacts: Vec<(NodeId, Contact)>) -> Pending<'_, ()> {
-        self.write(move |tx| identity::contacts(tx, &contacts))
+        self.step(steps::CONTACTS, move |tx| identity::contacts(tx, &contacts))
     }
 
     fn report(&self, node: NodeId, store_id: StoreId, part: Part, now: Millis) -> Pending<'_, PartStored> {
@@ -265,12 +266,14 @@ impl Store for Sqlite {
             if self.read(move |db| events::room_for_last_words(db, &of, enrolment)).await? == 0 {
                 return Ok(None);
             }
-            self.write(move |tx| events::last_words(tx, &node, enrolment, &mark, events, now)).await
+            let words =
+                move |tx: &Transaction<'_>| events::last_words(tx, &node, enrolment, &mark, events, now);
+            self.step(steps::LAST_WORDS, words).await
         })
     }
 
     fn tell(&self, facts: Vec<Fact>, now: Millis) -> Pending<'_, ()> {
-        self.write(move |tx| facts.iter().try_for_each(|fact| events::tell(tx, fact, now)))
+        self.step(steps::TOLD, move |tx| facts.iter().try_for_each(|fact| events::tell(tx, fact, now)))
     }
 
     fn events(&self, after: Option<u64>, node: Option<NodeId>, most: u32) -> Pending<'_, Vec<Listed>> {
@@ -292,6 +295,11 @@ impl Store for Sqlite {
             room.taken(contents.iter().map(Vec::len).sum());
             contents.iter().try_for_each(|bytes| content::keep(tx, bytes, now))
         })
+    }
+
+    fn lay_aside(&self, contents: Vec<Vec<u8>>, now: Millis) -> Pending<'_, bool> {
+        let room = Arc::clone(&self.room);
+        self.step(steps::CONTENT_KEPT, move |tx| content::lay_aside(tx, &room, &contents, now))
     }
 
     fn newest_stamp(&self) -> Pending<'_, Millis> {

@@ -109,7 +109,7 @@ use contents::*;
 use standing::*;
 use told::*;
 
-fn name(text: &str) -> NodeId {
+pub(crate) fn name(text: &str) -> NodeId {
     NodeId::new(text).unwrap()
 }
 
@@ -124,7 +124,7 @@ fn uuid(node: &str) -> NodeUuid {
     NodeUuid::from_bytes(bytes)
 }
 
-fn new(node: &str) -> NewNode {
+pub(crate) fn new(node: &str) -> NewNode {
     let token = Digest::of(node.as_bytes());
     NewNode {
         node: name(node),
@@ -215,7 +215,7 @@ async fn lost_and_ready_again_are_marked_once_each(store: &dyn Store) {
     assert_eq!(store.node(name("a")).await.unwrap().unwrap().state, NodeState::Retired);
 }
 
-fn declaration(node: &str, after: u64, contents: Vec<Digest>) -> NewDeclaration {
+pub(crate) fn declaration(node: &str, after: u64, contents: Vec<Digest>) -> NewDeclaration {
     let number = RevisionNumber(after + 1);
     NewDeclaration {
         node: name(node),
@@ -369,6 +369,7 @@ fn each_state_of_a_store_has_its_own_code_and_all_of_them_say_later() {
         (DatabaseError::Busy, "store_busy"),
         (DatabaseError::Removed, "store_removed"),
         (DatabaseError::Replaced, "store_replaced"),
+        (DatabaseError::Unmounted, "store_unmounted"),
         (DatabaseError::Closed, "store_closed"),
     ];
     for (state, code) in states {

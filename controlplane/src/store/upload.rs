@@ -9,6 +9,10 @@ use super::NotPut;
 /// (S-22).
 pub(super) const MOST_UNNAMED: u64 = 1 << 30;
 
+/// How much of it may lie there when more comes that is only planned, and can be planned again: so that no plan takes
+/// the room of what is uploaded.
+pub(super) const MOST_PLANNED: u64 = MOST_UNNAMED / 4;
+
 /// What is there of a content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Held {

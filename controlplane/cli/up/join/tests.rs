@@ -87,6 +87,7 @@ fn host_that_dials(address: &str, identity: Option<ControlPlaneId>, log: &Asked)
                 link: LinkStatus::None,
                 revision: None,
                 last: None,
+                read_whole: None,
                 owned: 0,
                 spooled: 0,
                 store_note: None,

@@ -39,6 +39,7 @@ impl Explain for Mistake {
             Self::AbsentWith { .. } => "absent_with_more",
             Self::UnitAbsent => "unit_absent",
             Self::UnitSaysNothing => "unit_says_nothing",
+            Self::MaskedWith { .. } => "masked_with_more",
             Self::RestartAndReload { .. } => "restart_and_reload",
             Self::NoContent => "file_without_content",
             Self::TwoContents(..) => "two_contents",
@@ -135,6 +136,9 @@ const fn meaning(mistake: &Mistake) -> &'static str {
             "what a unit is stands in a file; here it only says whether it starts and runs; nothing was declared"
         }
         Mistake::UnitSaysNothing => "it would be declared and never touched; nothing was declared",
+        Mistake::MaskedWith { .. } => {
+            "what is masked neither runs nor starts with the machine; nothing was declared"
+        }
         Mistake::RestartAndReload { .. } => {
             "a restart reads everything anew, so the reload would never come; nothing was declared"
         }
@@ -243,6 +247,7 @@ fn remedy(mistake: &Mistake) -> String {
         Mistake::UnitSaysNothing => {
             "add one of them, as in `running = true`, or remove the unit".to_owned()
         }
+        Mistake::MaskedWith { field, .. } => format!("remove `masked = true`, or `{field} = true`"),
         Mistake::RestartAndReload { on, .. } => {
             format!("remove {on} from `reload_on`, or from `restart_on` if a reload is enough")
         }

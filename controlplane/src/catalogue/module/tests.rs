@@ -17,22 +17,22 @@ fn what_is_left_out_has_the_ordinary_value() {
     let Spec::File(FileSpec { present: Some(file), .. }) = &find(&rendering, "file:/a/b").spec else {
         panic!("not a file")
     };
-    let FilePresent { mode, owner, group, create_once, sensitive, .. } = file;
+    let FilePresent { mode, owner, group, create_once, replace_link, sensitive, .. } = file;
     assert_eq!((mode.bits(), owner, group), (0o644, &root, &root));
-    assert!(!create_once && !sensitive);
+    assert!(!create_once && !replace_link && !sensitive);
 }
 
 #[test]
 fn every_field_arrives_where_it_belongs() {
     let rendering = web("[[file]]\npath = \"/a\"\nmode = \"0600\"\nowner = \"www-data\"\ngroup = \"33\"\n\
-        source = \"logo.bin\"\ncreate_once = true\nsensitive = true\nneeds = [\"directory:/etc/site\"]\n")
+        source = \"logo.bin\"\ncreate_once = true\nreplace_link = true\nsensitive = true\nneeds = [\"directory:/etc/site\"]\n")
     .unwrap();
     let file = find(&rendering, "file:/a");
     assert_eq!(file.needs, ["directory:/etc/site".parse().unwrap()]);
     let Spec::File(FileSpec { present: Some(present), .. }) = &file.spec else { panic!("not a file") };
     assert_eq!(present.owner, Principal::Name("www-data".into()));
     assert_eq!(present.group, Principal::Number(33));
-    assert!(present.create_once && present.sensitive);
+    assert!(present.create_once && present.replace_link && present.sensitive);
     // What is given as `source` goes out as it is.
     assert_eq!(text_of(&rendering, "file:/a"), "{{ verbatim }}");
 }
@@ -88,10 +88,17 @@ fn every_field_of_a_unit_arrives_where_it_belongs() {
 }
 
 #[test]
+fn a_unit_can_be_masked_and_be_stopped_besides() {
+    let rendering = web("[[unit]]\nname = \"a.service\"\nrunning = false\nmasked = true\n").unwrap();
+    let Spec::Unit(unit) = &find(&rendering, "unit:a.service").spec else { panic!("not a unit") };
+    assert_eq!((unit.enabled, unit.running, unit.masked), (None, Some(false), Some(true)));
+}
+
+#[test]
 fn what_a_unit_does_not_say_is_left_as_it_is() {
     let rendering = web("[[unit]]\nname = \"a.socket\"\nreload_on = [\"directory:/etc/site\"]\n").unwrap();
     let Spec::Unit(unit) = &find(&rendering, "unit:a.socket").spec else { panic!("not a unit") };
-    assert_eq!((unit.enabled, unit.running, unit.restart_on.len()), (None, None, 0));
+    assert_eq!((unit.enabled, unit.running, unit.masked, unit.restart_on.len()), (None, None, None, 0));
 }
 
 #[test]

@@ -1,29 +1,30 @@
+use tenure_protocol::id::Millis;
+
 use super::*;
+use crate::store::Store as _;
+use crate::store::memory::Memory;
+use crate::store::tests::{declaration, name, new};
+
+#[test]
+fn what_is_said_when_too_many_folders_wait_says_that_nothing_was_declared() {
+    let refusal = CatalogueRefusal::Crowded.refusal();
+    assert!(refusal.is("busy") && refusal.remedy.contains("declare again"), "{refusal:?}");
+    assert_eq!(refusal.means, "nothing was declared for any node");
+}
+
+#[tokio::test]
+async fn a_declaration_that_another_was_written_before_is_refused_and_says_so() {
+    let store = Memory::default();
+    store.invite(new("a"), Millis(1)).await.unwrap();
+    store.declare(vec![declaration("a", 0, vec![])], vec![], Millis(2)).await.unwrap().unwrap();
+    let late = store.declare(vec![declaration("a", 0, vec![])], vec![], Millis(3)).await.unwrap();
+    let refusal = CatalogueRefusal::from(late.unwrap_err()).refusal();
+    assert!(refusal.is("overtaken") && refusal.happened.contains("node a"), "{refusal:?}");
+    assert!(refusal.remedy.contains("tenure declare DIR --plan"), "{refusal:?}");
+}
 
 fn node() -> NodeId {
-    NodeId::new("edge-1").unwrap()
-}
-
-#[test]
-fn what_only_a_fault_or_a_race_brings_about_has_its_own_code_and_says_what_was_declared() {
-    for (refusal, code, remedy) in [
-        (NotDeclared::Overtaken(node()).into(), "overtaken", "tenure declare DIR --plan"),
-        (CatalogueRefusal::LastUnreadable(node()), "last_unreadable", "journalctl -u tenure-control"),
-        (CatalogueRefusal::Fault, "fault", "journalctl -u tenure-control"),
-        (CatalogueRefusal::Crowded, "busy", "declare again"),
-    ] {
-        let refusal = refusal.refusal();
-        assert_eq!(refusal.code, code);
-        assert!(refusal.remedy.contains(remedy), "{refusal:?}");
-        assert_eq!(refusal.means, "nothing was declared for any node");
-    }
-}
-
-#[test]
-fn a_piece_that_finds_no_room_is_told_when_there_will_be_some() {
-    let refusal = CatalogueRefusal::NotPut(NotPut::NoRoom(Digest::of(b"x"))).refusal();
-    assert_eq!(refusal.code, "no_room");
-    assert!(refusal.remedy.contains("in an hour"), "{refusal:?}");
+    name("edge-1")
 }
 
 #[test]

@@ -92,8 +92,8 @@ impl<'f> Press<'_, 'f> {
         let bytes = self.bytes(body, if is_secret { Showing::Secret } else { Showing::Open })?;
         let content =
             Content { sha256: Digest::of(&bytes), size: u64::try_from(bytes.len()).unwrap_or(u64::MAX) };
-        let (create_once, sensitive) = (body.create_once, body.sensitive);
-        let present = FilePresent { content, mode, owner, group, create_once, sensitive };
+        let Body { create_once, replace_link, sensitive, .. } = *body;
+        let present = FilePresent { content, mode, owner, group, create_once, replace_link, sensitive };
         Ok((Spec::File(FileSpec { path, present: Some(present) }), Some(bytes)))
     }
 
@@ -103,9 +103,11 @@ impl<'f> Press<'_, 'f> {
             name: self.unit_name(name)?,
             enabled: self.truth("value of `enabled`", says.enabled.as_ref())?,
             running: self.truth("value of `running`", says.running.as_ref())?,
+            masked: self.truth("value of `masked`", says.masked.as_ref())?,
             restart_on: Vec::new(),
             reload_on: Vec::new(),
         };
+        self.masked_alone(&spec, says)?;
         let mut triggers = self.edges(&says.restart_on, How::RestartsOn)?;
         let reload = self.edges(&says.reload_on, How::ReloadsOn)?;
         let keys = |edges: &[Edge]| edges.iter().map(|edge| edge.to.clone()).collect::<Vec<_>>();
@@ -118,6 +120,19 @@ impl<'f> Press<'_, 'f> {
         }
         triggers.extend(reload);
         Ok((Spec::Unit(UnitSpec { restart_on, reload_on, ..spec }), triggers))
+    }
+
+    /// What is masked can be nothing else.
+    fn masked_alone(&self, spec: &UnitSpec, says: &UnitSays) -> Result<(), Refusal> {
+        let wanted = [("enabled", spec.enabled), ("running", spec.running)];
+        let Some((field, _)) = wanted.into_iter().find(|(_, is)| *is == Some(true)) else { return Ok(()) };
+        match (&says.masked, spec.masked) {
+            (Some(masked), Some(true)) => {
+                let mistake = Mistake::MaskedWith { key: ResourceKey::Unit(spec.name.clone()), field };
+                Err(mistake.at(self.module.source, masked.span().start))
+            }
+            (_, Some(false) | None) | (None, Some(true)) => Ok(()),
+        }
     }
 
     fn unit_name(&self, written: &Spanned<String>) -> Result<UnitName, Refusal> {

@@ -59,3 +59,14 @@ async fn a_session_that_was_overtaken_before_it_began_is_told_so_and_ends() {
     let stands = begins(&up, &host, second).await;
     stands.beat().await.unwrap();
 }
+
+// rule: N-07
+#[tokio::test]
+async fn a_session_whose_node_was_revoked_before_it_began_is_told_so_and_not_that_another_took_its_place() {
+    let up = up().await;
+    let mut host = up.host("edge-1").await;
+    let opened = opened(&up, &mut host).await;
+    up.reinvite("edge-1", true).await.unwrap();
+    let mut ended = begins(&up, &host, opened).await;
+    assert_eq!(ended.ended().await.as_deref(), Some("session_ended"));
+}

@@ -118,7 +118,7 @@ fn what_no_test_machine_has_is_told_in_its_own_words_all_the_same() {
         (network.into(), "store_on_network", "move the state directory"),
         (migration.into(), "store_migration", "/net/tenure.db"),
         (part.into(), "not_started", "look at the lines"),
-        (StartRefusal::Nodes(nodes), "nodes_not_read", "look at the lines"),
+        (StartRefusal::Nodes(nodes), "not_started", "look at the lines"),
     ];
     for (refusal, code, remedy) in cases {
         let refusal = refusal.refusal();

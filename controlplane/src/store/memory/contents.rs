@@ -7,7 +7,7 @@ use tenure_protocol::id::{Digest, Millis, NodeId};
 
 use super::Rows;
 use crate::store::NotPut;
-use crate::store::upload::{self, Held, MOST_UNNAMED, Step};
+use crate::store::upload::{self, Held, MOST_PLANNED, MOST_UNNAMED, Step};
 
 #[derive(Debug, Default)]
 pub(super) struct Contents {
@@ -122,10 +122,23 @@ impl Rows {
         self.nodes.values().any(|node| node.named.contains(&sha256))
     }
 
-    pub(super) fn put(&mut self, piece: Piece, now: Millis) -> Result<(), NotPut> {
+    fn unnamed(&self) -> u64 {
         let unnamed = self.contents.contents.iter().filter(|(sha256, _)| !self.is_named(**sha256));
-        let there: u64 = unnamed.map(|(_, content)| content.held.received).sum();
-        if there.saturating_add(length(&piece.bytes)) > MOST_UNNAMED {
+        unnamed.map(|(_, content)| content.held.received).sum()
+    }
+
+    pub(super) fn lay_aside(&mut self, contents: &[Vec<u8>], now: Millis) -> bool {
+        let new = contents.iter().filter(|bytes| !self.contents.is_whole(Digest::of(bytes)));
+        let more: u64 = new.map(|bytes| length(bytes)).sum();
+        let has_room = self.unnamed().saturating_add(more) <= MOST_PLANNED;
+        if has_room {
+            contents.iter().for_each(|bytes| self.contents.keep(bytes, now));
+        }
+        has_room
+    }
+
+    pub(super) fn put(&mut self, piece: Piece, now: Millis) -> Result<(), NotPut> {
+        if self.unnamed().saturating_add(length(&piece.bytes)) > MOST_UNNAMED {
             return Err(NotPut::NoRoom(piece.sha256));
         }
         self.contents.put(piece, now)

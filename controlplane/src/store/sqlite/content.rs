@@ -143,6 +143,27 @@ pub(super) fn keep(tx: &Transaction<'_>, bytes: &[u8], now: Millis) -> rusqlite:
     Ok(())
 }
 
+/// Whole contents that are only planned, all or none. What is there already takes no room.
+pub(super) fn lay_aside(
+    tx: &Transaction<'_>,
+    room: &Room,
+    contents: &[Vec<u8>],
+    now: Millis,
+) -> rusqlite::Result<bool> {
+    let mut more = 0_usize;
+    for bytes in contents {
+        if !is_whole(tx, Digest::of(bytes))? {
+            more = more.saturating_add(bytes.len());
+        }
+    }
+    if !room.has_for_plans(tx, more)? {
+        return Ok(false);
+    }
+    contents.iter().try_for_each(|bytes| keep(tx, bytes, now))?;
+    room.taken(more);
+    Ok(true)
+}
+
 pub(super) fn whole(db: &Connection, sha256: Digest) -> rusqlite::Result<Option<Vec<u8>>> {
     let Some(Stored { id, held }) = stored(db, sha256)?.filter(|stored| stored.held.is_whole()) else {
         return Ok(None);

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use tenure_actors::database::rusqlite;
 
 use super::rows::uint;
-use crate::store::upload::MOST_UNNAMED as MOST;
+use crate::store::upload::{MOST_PLANNED, MOST_UNNAMED as MOST};
 
 /// What is there at most. The store's one writer asks and tells.
 #[derive(Debug)]
@@ -25,8 +25,17 @@ impl Default for Room {
 impl Room {
     /// Whether this many bytes more may come.
     pub(super) fn has(&self, db: &Connection, bytes: usize) -> rusqlite::Result<bool> {
+        self.has_below(MOST, db, bytes)
+    }
+
+    /// Whether this many bytes more may come that are only planned.
+    pub(super) fn has_for_plans(&self, db: &Connection, bytes: usize) -> rusqlite::Result<bool> {
+        self.has_below(MOST_PLANNED, db, bytes)
+    }
+
+    fn has_below(&self, most: u64, db: &Connection, bytes: usize) -> rusqlite::Result<bool> {
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-        let fits = |there: u64| there.saturating_add(bytes) <= MOST;
+        let fits = |there: u64| there.saturating_add(bytes) <= most;
         if fits(self.at_most.load(Ordering::Relaxed)) {
             return Ok(true);
         }
@@ -75,7 +84,9 @@ mod tests {
         let piece = || vec![Piece { sha256: Digest::of(b"aa"), size: 2, offset: 0, bytes: b"aa".to_vec() }];
         let room = Room::default();
         let put = || content::put(&tx, &room, &piece(), Millis(1)).unwrap();
+        let plan = |bytes: &[u8]| content::lay_aside(&tx, &room, &[bytes.to_vec()], Millis(1)).unwrap();
         assert_eq!(put(), Err(NotPut::NoRoom(Digest::of(b"aa"))));
+        assert!(!plan(b"planned"));
         tx.execute_batch(
             "INSERT INTO node (id, name, uuid, rental, generation, mode, rejoin, state, invited_at)
              VALUES (1, 'a', x'00', 'own', 1, 'adopted', 'key', 'ready', 1)",
@@ -83,5 +94,34 @@ mod tests {
         .unwrap();
         tx.execute("INSERT INTO named_content (node, sha256) VALUES (1, ?1)", [full.as_bytes()]).unwrap();
         assert_eq!(put(), Ok(()));
+        assert!(plan(b"planned"));
+    }
+
+    // rule: S-22
+    #[test]
+    fn what_is_only_planned_fills_a_share_of_the_room_and_what_is_there_already_takes_none_of_it() {
+        let mut db = Connection::open_in_memory().unwrap();
+        db.execute_batch(schema::MIGRATIONS[0]).unwrap();
+        let tx = db.transaction().unwrap();
+        let there = i64::try_from(MOST_PLANNED).unwrap() - 3;
+        tx.execute(
+            "INSERT INTO content (sha256, size, received, added_at) VALUES (x'00', ?1, ?1, 1)",
+            [there],
+        )
+        .unwrap();
+        let room = Room::default();
+        let plan = |contents: &[&[u8]]| {
+            let contents: Vec<Vec<u8>> = contents.iter().map(|bytes| bytes.to_vec()).collect();
+            content::lay_aside(&tx, &room, &contents, Millis(1)).unwrap()
+        };
+        let is_there = |bytes: &[u8]| content::is_whole(&tx, Digest::of(bytes)).unwrap();
+        assert!(!plan(&[b"aa", b"bb"]) && !is_there(b"aa"), "all of it or none");
+        assert!(plan(&[b"aaa"]) && is_there(b"aaa"));
+        for _ in 0..3 {
+            assert!(plan(&[b"aaa"]), "what is planned again is there");
+        }
+        assert!(!plan(&[b"b"]));
+        let piece = Piece { sha256: Digest::of(b"cc"), size: 2, offset: 0, bytes: b"cc".to_vec() };
+        assert_eq!(content::put(&tx, &room, &[piece], Millis(1)).unwrap(), Ok(()), "uploads go on");
     }
 }
