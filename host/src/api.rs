@@ -307,6 +307,7 @@ impl Behind {
         let mut status = read.map_err(unreadable)?;
         if let Some(report) = self.outbox.newest() {
             status.last = Some(report.summary.clone());
+            status.read_whole = report.read_whole;
         }
         Ok(status)
     }

@@ -12,7 +12,7 @@ use tenure_actors::file::{self, FileError, Links};
 use tenure_protocol::content::{PIECE, Piece};
 use tenure_protocol::declaration::{Declaration, DeclarationError, MOST_BYTES};
 use tenure_protocol::id::Digest;
-use tenure_protocol::refusal::{Explain, chain};
+use tenure_protocol::refusal::{Explain, Refusal, chain};
 use tenure_protocol::resource::Content;
 
 use crate::reconcile::admit::{AdmitRefusal, Admitted, Standing};
@@ -94,6 +94,12 @@ impl Bundle {
                 false => Err(BundleError::Content { path: path() }),
             }
         })
+    }
+
+    /// Why it may not replace what is held, if it may not. It changes nothing.
+    pub fn refusal(&self, store: &Store) -> Option<Refusal> {
+        let admitted = intake::admit(store, None, &self.declaration, self.sha256);
+        admitted.err().map(|error| BundleError::from(error).refusal())
     }
 
     /// What it declares.

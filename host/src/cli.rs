@@ -5,9 +5,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use serde::Serialize;
 use tenure_actors::clock;
+use tenure_protocol::command_line::{Shell, mistake};
 use tenure_protocol::refusal::{Explain as _, Refusal};
 use tenure_protocol::token;
 
@@ -18,7 +19,6 @@ use crate::reconcile::unreadable;
 use crate::store::{Opened, Store};
 
 mod ask;
-mod completions;
 mod enrol;
 mod look;
 mod plan;
@@ -42,6 +42,11 @@ struct Cli {
     #[command(subcommand)]
     command: Command,
 }
+
+const SOURCED: &str = "\
+bash: source <(tenure-host completions bash), in ~/.bashrc
+zsh:  tenure-host completions zsh > a file `_tenure-host` in a folder of $fpath
+fish: tenure-host completions fish > ~/.config/fish/completions/tenure-host.fish";
 
 const AFTER: &str = "\
 Exit status: 0 done, 1 our fault, 2 usage, 3 refused, 4 failed, 5 outstanding. None of these commands needs a
@@ -85,10 +90,10 @@ enum Command {
         bundle: Option<PathBuf>,
     },
     /// Print a script that completes what is typed, for a shell to read at its start.
-    #[command(after_help = completions::SOURCED)]
+    #[command(after_help = SOURCED)]
     Completions {
         /// For which shell.
-        shell: completions::Shell,
+        shell: Shell,
     },
 }
 
@@ -109,11 +114,15 @@ enum Done {
 pub fn main() -> ExitCode {
     tenure_actors::privacy::keep();
     // Before the arguments are read: what is wrong with them would be said with the words themselves.
+    let json = std::env::args_os().any(|word| word == "--json");
     if std::env::args_os().any(|word| token::is_in(&word.to_string_lossy())) {
-        refuse(&enrol::as_an_argument(), std::env::args_os().any(|word| word == "--json"));
+        refuse(&enrol::as_an_argument(), json);
         return ExitCode::from(3);
     }
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return not_parsed(&error, json),
+    };
     let ground = Ground::new(cli.root, cli.sandbox);
     if !matches!(cli.command, Command::Run { .. }) {
         tenure_actors::log::start("tenure-host", tenure_actors::log::Log::Terminal, "error");
@@ -130,7 +139,10 @@ pub fn main() -> ExitCode {
         Command::Held => look::held(&ground, json),
         Command::Plan { bundle } => plan::plan(&ground, bundle, json),
         Command::Apply { bundle } => plan::apply(&ground, bundle, json),
-        Command::Completions { shell } => Ok(completions::print(shell)),
+        Command::Completions { shell } => {
+            say(std::io::stdout(), shell.script(Cli::command()).trim_end());
+            Ok(Done::Well)
+        }
     };
     match done {
         Ok(Done::Well) => ExitCode::SUCCESS,
@@ -144,6 +156,17 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// What a line that is none says, or help and version, which are no mistakes.
+fn not_parsed(error: &clap::Error, json: bool) -> ExitCode {
+    let Some(refusal) = mistake(error, Cli::command(), std::env::args_os()) else {
+        // Whoever closed the pipe does not want to read them.
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    };
+    refuse(&refusal, json);
+    ExitCode::from(2)
+}
+
 pub(crate) fn refuse(refusal: &Refusal, json: bool) {
     #[derive(Serialize)]
     struct Refused<'a> {
@@ -152,13 +175,7 @@ pub(crate) fn refuse(refusal: &Refusal, json: bool) {
     if json && let Ok(text) = serde_json::to_string(&Refused { refusal }) {
         say(std::io::stdout(), &text);
     }
-    say(std::io::stderr(), &in_words(refusal));
-}
-
-/// Whoever wrote what is quoted in it, nothing of it moves the cursor (S-20).
-fn in_words(refusal: &Refusal) -> String {
-    let Refusal { code, happened, means, remedy } = refusal.clone().from_outside();
-    format!("tenure-host: {happened} ({code})\n  that means: {means}\n  what to do: {remedy}")
+    say(std::io::stderr(), &refusal.in_words("tenure-host"));
 }
 
 /// Prints an answer: as JSON, or as `text` says it.
@@ -194,6 +211,9 @@ fn opened(ground: &Ground) -> Result<Store, Refusal> {
 
 /// A runtime for one command.
 fn runtime() -> Result<tokio::runtime::Runtime, Refusal> {
+    // Where this user may start no thread a runtime would break off instead of saying so.
+    let spare = std::thread::Builder::new().spawn(|| ()).map_err(|error| no_threads(&error))?;
+    drop(spare.join());
     let built = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     built.map_err(|error| no_threads(&error))
 }

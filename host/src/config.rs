@@ -10,6 +10,29 @@ use tenure_actors::file::{self, FileError, Links};
 use tenure_protocol::refusal::{Explain, chain};
 use tenure_protocol::text::{shown, spot};
 
+/// A package manager, by the word for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PackageManager {
+    /// apt over dpkg.
+    Apt,
+    /// dnf over rpm.
+    Dnf,
+    /// pacman.
+    Pacman,
+}
+
+impl PackageManager {
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Apt => "apt",
+            Self::Dnf => "dnf",
+            Self::Pacman => "pacman",
+        }
+    }
+}
+
 /// What may be set.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -17,14 +40,26 @@ pub struct Config {
     /// How often to look for drift, as in `"10m"`; jittered. A second to a day.
     #[serde(deserialize_with = "interval")]
     pub timer: Duration,
+    /// How often such a look reads the content of every declared file, as in `"4h"`; jittered. In between, a file is
+    /// read where size, inode or change time say that it may have changed. Never more often than `timer`.
+    #[serde(deserialize_with = "interval")]
+    pub full_look: Duration,
+    /// Whose packages are performed, as in `"dnf"`: for a machine where more than one database holds packages. It is
+    /// read at each pass.
+    pub packages: Option<PackageManager>,
     /// What is logged, as a filter like `info` or `tenure_host=debug`.
     pub log: String,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        // Ten minutes (H-07).
-        Self { timer: Duration::from_secs(600), log: String::new() }
+        // Ten minutes (H-07), and four hours: what hides from change times is found within half a working day.
+        Self {
+            timer: Duration::from_secs(600),
+            full_look: Duration::from_secs(4 * 60 * 60),
+            packages: None,
+            log: String::new(),
+        }
     }
 }
 
@@ -56,7 +91,8 @@ impl Explain for ConfigError {
     }
 
     fn remedy(&self) -> String {
-        "put right what is named, so that only root may write the file, or remove it to have the defaults (`timer = \"10m\"`)"
+        "put right what is named, so that only root may write the file, or remove it to have the defaults (`timer = \"10m\"`, \
+         `full_look = \"4h\"`)"
             .to_owned()
     }
 }
@@ -123,6 +159,17 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
         assert!(refused().ends_with("is a pipe, not a file"), "{}", refused());
+    }
+
+    #[test]
+    fn a_package_manager_is_one_of_those_that_are_performed() {
+        assert_eq!(Config::parse("").unwrap().packages, None);
+        for which in [PackageManager::Apt, PackageManager::Dnf, PackageManager::Pacman] {
+            let text = format!("packages = \"{}\"", which.as_str());
+            assert_eq!(Config::parse(&text).unwrap().packages, Some(which));
+        }
+        let error = Config::parse("packages = \"zypper\"").unwrap_err();
+        assert!(error.contains("`zypper`, expected one of `apt`, `dnf`, `pacman`"), "{error}");
     }
 
     #[test]

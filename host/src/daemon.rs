@@ -22,10 +22,10 @@ use crate::heartbeat::Heartbeat;
 use crate::identity::keep;
 use crate::link::counter::Counter;
 use crate::link::dial::{Resolve, system_resolver};
-use crate::link::{Around, Asked, Link};
+use crate::link::{Around, Asked, Foreseeing, Link};
 use crate::manifest;
 use crate::outbox::Outbox;
-use crate::reconcile::{Reconcile, Setting};
+use crate::reconcile::{Reconcile, Setting, SharedMemory};
 use crate::store::{OpenStoreError, Opened, Store};
 
 /// How a daemon is to run.
@@ -39,12 +39,15 @@ pub struct Options {
     pub resolve: Resolve,
     /// How often to look for drift; none: as the configuration says.
     pub reconcile_every: Option<Duration>,
+    /// How what is only planned is looked at.
+    pub foreseeing: Foreseeing,
 }
 
 impl Options {
     /// As a machine runs it.
     pub fn at(ground: Ground) -> Self {
-        Self { ground, clock: clock::system(), resolve: system_resolver(), reconcile_every: None }
+        let foreseeing = Foreseeing::default();
+        Self { ground, clock: clock::system(), resolve: system_resolver(), reconcile_every: None, foreseeing }
     }
 }
 
@@ -92,7 +95,7 @@ pub async fn start(options: Options) -> Result<Daemon, StartRefused> {
 
 /// As [`start`], where sessions were counted already by an earlier life of the tree.
 async fn start_counting(options: Options, counter: Counter) -> Result<Daemon, StartRefused> {
-    let Options { ground, clock, resolve, reconcile_every } = options;
+    let Options { ground, clock, resolve, reconcile_every, foreseeing } = options;
     let (place, now) = (ground.clone(), clock.now());
     let prepared = tokio::task::spawn_blocking(move || prepare(&place, now)).await;
     let (config, opened) = prepared.map_err(|ended| StartRefused::BrokeOff(ended.to_string()))??;
@@ -108,6 +111,8 @@ async fn start_counting(options: Options, counter: Counter) -> Result<Daemon, St
         clock: clock.clone(),
         outbox: outbox.clone(),
         every: reconcile_every.unwrap_or(config.timer),
+        full_look: config.full_look,
+        memory: SharedMemory::default(),
         progress: progress.clone(),
         anew: Arc::clone(&anew),
     };
@@ -122,6 +127,7 @@ async fn start_counting(options: Options, counter: Counter) -> Result<Daemon, St
         writing: Arc::default(),
         counter,
         asked: Asked::default(),
+        foreseeing,
     };
     let state = ground.state();
     let behind =

@@ -211,7 +211,7 @@ impl Explain for EnrolError {
             Self::Token(TokenError::OtherForm) => "token_other_form",
             Self::Stranger(stranger) => stranger.code(),
             Self::Key(error) => error.code(),
-            Self::Trust(_) => "token_unusable",
+            Self::Trust(_) => "no_trust",
             Self::Dial(error) => error.code(),
             Self::Greeting(error) => error.code(),
             Self::Unanswered(_) => "redemption_unanswered",

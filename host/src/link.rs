@@ -16,6 +16,7 @@ use crate::ground::Ground;
 use crate::heartbeat::Heartbeat;
 use crate::outbox::Outbox;
 use crate::reconcile::Reconcile;
+use crate::steps;
 use crate::store::{Cure, Store, StoreTrouble};
 
 mod actor;
@@ -25,6 +26,7 @@ pub mod counter;
 mod declaration;
 pub mod dial;
 pub mod fetch;
+mod foresee;
 pub mod greeting;
 pub mod redial;
 mod session;
@@ -32,6 +34,7 @@ pub mod state;
 mod tell;
 
 pub use actor::{Link, LinkView};
+pub use foresee::Foreseeing;
 
 /// What a link works with.
 #[derive(Clone)]
@@ -56,6 +59,8 @@ pub struct Around {
     pub counter: counter::Counter,
     /// What of the store the loop was asked to mend.
     pub asked: Asked,
+    /// How what is only planned is looked at.
+    pub foreseeing: Foreseeing,
 }
 
 /// What was wrong with the store when a pass was last asked for over it. One that cannot be mended now is tried again by
@@ -118,7 +123,8 @@ impl Around {
 
     async fn keep_token(&self, token: SessionToken) {
         let bytes = codec::encode(&token);
-        if let Err(error) = self.store.off(move |store| store.set_note(SESSION_TOKEN, &bytes)).await {
+        let note = move |store: &Store| steps::TOKEN_NOTED.take(|| store.set_note(SESSION_TOKEN, &bytes));
+        if let Err(error) = self.store.off(note).await {
             tracing::warn!(%error, "session token not kept");
         }
     }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use tenure_protocol::id::Digest;
+use tenure_protocol::id::{Digest, Millis};
 use tenure_protocol::outcome::ResourceOutcome;
 use tenure_protocol::report::{MOST_IN_A_PART, Part, Summary};
 use tokio::sync::watch;
@@ -19,6 +19,8 @@ pub struct Report {
     pub forgotten: Vec<String>,
     /// Every outcome, where the store could not keep them (O-05); else they are read from it.
     pub all: Option<Vec<ResourceOutcome>>,
+    /// When the content of everything was last read; stays here.
+    pub read_whole: Option<Millis>,
 }
 
 /// The place where it waits. Clones share it.

@@ -20,9 +20,12 @@ use crate::walk::read::{Found, ReadError, Stat};
 use crate::walk::{Dir, WalkError, Walker};
 
 pub mod accounts;
+mod carry;
 mod directory;
 mod file;
 pub(crate) mod package;
+mod recall;
+pub mod remark;
 mod tools;
 mod trouble;
 pub mod unit;
@@ -30,12 +33,14 @@ pub mod unit;
 pub use accounts::Accounts;
 pub use directory::DirectoryAdapter;
 pub use file::FileAdapter;
+pub use recall::{Reading, Recall};
+pub use remark::{Kind, Remark, Remarks};
 pub use tools::Tools;
 pub(crate) use trouble::{MOST_COUNTED, counted};
 pub use trouble::{Stands, Trouble};
 
 use trouble::{changing, looking, walking};
-use unit::{Load, Shown};
+use unit::{Load, Shown, Until};
 
 /// One kind of resource that lies at a path. Packages and units are asked for and acted on through [`Tools`].
 pub trait Adapter {
@@ -67,6 +72,8 @@ pub struct Site<'a> {
     pub sets_owner: bool,
     /// The package manager and the service manager.
     pub tools: &'a Tools<'a>,
+    /// What was read before, and need not be read again where it is untouched; none: everything is read.
+    pub recall: Option<&'a Recall>,
 }
 
 /// What there is of something declared.
@@ -130,6 +137,7 @@ impl Seen {
             Self::Unit(shown) => Some(State::Unit {
                 enabled: Some(shown.is_enabled()),
                 running: Some(shown.is_up()),
+                masked: shown.masked() == Some(Until::Undone),
                 on: BTreeMap::new(),
             }),
             Self::Link { .. } | Self::Other { .. } | Self::Package { .. } => None,
@@ -171,6 +179,9 @@ pub enum ContentsError {
         /// Why.
         why: String,
     },
+    /// What is there of the file was to be copied, and is another one by now.
+    #[error("it was exchanged while it was copied")]
+    Exchanged,
     /// Whoever took it failed.
     #[error("writing failed")]
     Taking(#[source] std::io::Error),
@@ -200,13 +211,14 @@ pub struct Prepared {
     dir: Arc<Dir>,
     path: DeclaredPath,
     step: Step,
-    note: Option<String>,
+    note: Option<Remark>,
 }
 
 #[derive(Debug)]
 enum Step {
     Create(Fresh),
     Replace(Fresh, Stat),
+    ReplaceLink(Fresh, String),
     SetFile { seen: Stat, mode: u32, owner: Option<Owner> },
     SetDirectory { seen: Stat, mode: u32, owner: Option<Owner> },
     RemoveFile(Stat),
@@ -219,7 +231,7 @@ pub struct Placed {
     /// The directory to sync.
     pub dir: Arc<Dir>,
     /// What should be said about it, although it worked.
-    pub note: Option<String>,
+    pub note: Option<Remark>,
 }
 
 impl Prepared {
@@ -230,6 +242,7 @@ impl Prepared {
         let placed = match step {
             Step::Create(fresh) => fresh.create(name),
             Step::Replace(fresh, seen) => fresh.replace(name, &seen),
+            Step::ReplaceLink(fresh, to) => fresh.replace_link(name, &to),
             Step::SetFile { seen, mode, owner } => dir.set_file(name, &seen, mode, owner),
             Step::SetDirectory { seen, mode, owner } => dir.set_directory(name, &seen, mode, owner),
             Step::RemoveFile(seen) => dir.remove_file(name, &seen),
@@ -241,7 +254,7 @@ impl Prepared {
 }
 
 impl Site<'_> {
-    /// The same site with a fresh walk.
+    /// The same site with a fresh walk, on which everything is read.
     #[must_use]
     pub fn fresh(&self) -> Self {
         Self {
@@ -250,6 +263,7 @@ impl Site<'_> {
             contents: self.contents,
             sets_owner: self.sets_owner,
             tools: self.tools,
+            recall: None,
         }
     }
 
@@ -266,7 +280,7 @@ impl Site<'_> {
     /// [`Adapter::differences`] by kind.
     pub fn differences(&self, spec: &Spec, seen: &Seen) -> Result<Vec<String>, Trouble> {
         match spec {
-            Spec::Package(spec) => package::differences(spec, seen),
+            Spec::Package(spec) => package::differences(self.tools, spec, seen),
             Spec::Unit(spec) => unit::differences(spec, seen),
             Spec::File(spec) => FileAdapter(self).differences(spec, seen),
             Spec::Directory(spec) => DirectoryAdapter(self).differences(spec, seen),
@@ -281,6 +295,15 @@ impl Site<'_> {
             }
             Spec::File(spec) => FileAdapter(self).prepare(spec, seen, temporary),
             Spec::Directory(spec) => DirectoryAdapter(self).prepare(spec, seen, temporary),
+        }
+    }
+
+    /// What is to be said of a change that would be made, without making it; the error says what bars it.
+    pub fn foresee(&self, spec: &Spec, seen: &Seen) -> Result<Option<Remark>, Trouble> {
+        match spec {
+            Spec::Package(_) | Spec::Unit(_) => Ok(None),
+            Spec::File(spec) => FileAdapter(self).foresee(spec, seen),
+            Spec::Directory(spec) => DirectoryAdapter(self).is_free(spec, seen).map(|()| None),
         }
     }
 
@@ -299,23 +322,7 @@ impl Site<'_> {
 
     /// What the path says as it is written, and as it reads once the links on the way are resolved.
     fn spelling(&self, path: &DeclaredPath) -> Touch {
-        let written = by_text(path.as_str());
-        let reached = || match self.walker.reach(path) {
-            Ok((dir, rest)) => by_text(&format!("{}/{rest}", dir.name())),
-            // Where the walk is barred nothing is changed either.
-            Err(_) => Touch::No,
-        };
-        match written {
-            Touch::Ours => Touch::Ours,
-            Touch::Above => {
-                if reached() == Touch::Ours {
-                    Touch::Ours
-                } else {
-                    Touch::Above
-                }
-            }
-            Touch::No => reached(),
-        }
+        spelt(path, &self.walker.reach(path))
     }
 
     /// What lies at `path`. What is the host's own is refused (H-02); `above`: whether a directory in which the host's
@@ -323,14 +330,15 @@ impl Site<'_> {
     /// another anyway, and whoever can make a file here could make one without end.
     pub fn look(&self, path: &DeclaredPath, read: Option<u64>, above: bool) -> Result<Seen, Trouble> {
         let refused = |touch| touch == Touch::Ours || above && touch == Touch::Above;
-        if refused(self.spelling(path)) {
+        let reached = self.walker.reach(path);
+        if refused(spelt(path, &reached)) {
             return Err(Trouble::own_file(path));
         }
-        let (dir, name) = match self.walker.parent(path) {
-            Ok(found) => found,
-            Err(WalkError::Missing { .. }) => return Ok(Seen::Nothing),
-            Err(error) => return Err(walking(error)),
-        };
+        let (dir, name) = reached.map_err(walking)?;
+        if name.contains('/') {
+            // The directory it would lie in is missing.
+            return Ok(Seen::Nothing);
+        }
         if dir.is_ours() {
             return Err(Trouble::own_file(path));
         }
@@ -342,13 +350,18 @@ impl Site<'_> {
             Found::Directory(stat) | Found::File(stat) if own(&stat) => Err(Trouble::own_file(path)),
             Found::Directory(stat) => Ok(Seen::Directory(stat)),
             Found::File(stat) if read != Some(stat.size) => Ok(Seen::File { stat, sha256: None }),
-            Found::File(_) => match dir.digest(name) {
+            Found::File(stat) => match self.content(path, &stat).map_or_else(|| dir.digest(name), Ok) {
                 Ok((stat, _)) if own(&stat) => Err(Trouble::own_file(path)),
                 Ok((stat, sha256)) => Ok(Seen::File { stat, sha256: Some(sha256) }),
                 Err(ReadError::Exchanged) => Err(Trouble::exchanged(path)),
                 Err(ReadError::Io(error)) => Err(looking(path, error)),
             },
         }
+    }
+
+    /// What is known of the content of the file at `path`, with what was seen of it.
+    fn content(&self, path: &DeclaredPath, stat: &Stat) -> Option<(Stat, Digest)> {
+        self.recall?.content(path, stat).map(|sha256| (*stat, sha256))
     }
 
     /// The directory `path` lies in, for a change: this time it must be there.
@@ -359,6 +372,11 @@ impl Site<'_> {
         } else {
             Ok((dir, name))
         }
+    }
+
+    /// Whether a change at `path` finds its way there.
+    pub(crate) fn way(&self, path: &DeclaredPath) -> Result<(), Trouble> {
+        self.parent(path).map(drop)
     }
 
     /// Owner and group by number; none where they are not set.
@@ -421,6 +439,28 @@ impl Site<'_> {
         }
         Ok(differs)
     }
+}
+
+/// What the path says as it is written, and as it reads where the walk there came to.
+fn spelt(path: &DeclaredPath, reached: &Result<(Arc<Dir>, &str), WalkError>) -> Touch {
+    let written = by_text(path.as_str());
+    let resolved = match reached {
+        // No link was on the way.
+        Ok((dir, rest)) if is_joined(path.as_str(), dir.name(), rest) => written,
+        Ok((dir, rest)) => by_text(&format!("{}/{rest}", dir.name())),
+        // Where the walk is barred nothing is changed either.
+        Err(_) => Touch::No,
+    };
+    match (written, resolved) {
+        (Touch::Ours, _) | (_, Touch::Ours) => Touch::Ours,
+        (Touch::Above, _) => Touch::Above,
+        (Touch::No, resolved) => resolved,
+    }
+}
+
+/// Whether `path` is `rest` below `above`, as they are written.
+fn is_joined(path: &str, above: &str, rest: &str) -> bool {
+    path.strip_prefix(above).and_then(|path| path.strip_prefix('/')) == Some(rest)
 }
 
 #[cfg(test)]

@@ -29,6 +29,7 @@ pub fn read(
         link: view.link,
         revision: store.declaration()?.map(|declaration| declaration.revision),
         last: store.last_pass()?,
+        read_whole: None,
         owned: store.owned_count()?,
         spooled: store.spooled_count()?,
         store_note,

@@ -1,6 +1,9 @@
 //! Every durable step of the host, by name: what is on the disk, on the machine or with the control plane after it, and
 //! was not before. A test kills the host before and after each, and looks whether the next start converges (H-09). A
 //! step that is added is added to its list too; the test says so when it is not.
+//!
+//! What is no step: room kept for a full disk, a lock's own line, directories that are made where they are not, and the
+//! removal of temporary names; of these nothing is told, and whoever starts next makes them or does without.
 
 use tenure_actors::crash::Step;
 
@@ -9,6 +12,14 @@ pub use tenure_actors::database::CREATED as STORE_CREATED;
 
 /// The first rows of a store: its id, and what was lost with the one before.
 pub const STORE_BEGUN: Step = Step::named("store.begun");
+/// That the log of a store is gone, before the store is opened without it.
+pub const LOG_MISSED: Step = Step::named("store.log_missed");
+/// That is in the store, and noted beside it no more.
+pub const LOG_TOLD: Step = Step::named("store.log_told");
+/// A part of a damaged store, under another name.
+pub const STORE_ASIDE: Step = Step::named("store.aside");
+/// The copy of a store that somebody removed, in its place.
+pub const STORE_BACK: Step = Step::named("store.back");
 
 /// A node key, written beside and synced.
 pub const KEY_WRITTEN: Step = Step::named("key.written");
@@ -108,9 +119,13 @@ pub const UNIT_ACTED: Step = Step::named("unit.acted");
 pub const UNITS_READ: Step = Step::named("units.read");
 
 /// What every host passes on its way, also in a folder.
-pub const STEPS: [Step; 42] = [
+pub const STEPS: [Step; 46] = [
     STORE_CREATED,
     STORE_BEGUN,
+    LOG_MISSED,
+    LOG_TOLD,
+    STORE_ASIDE,
+    STORE_BACK,
     KEY_WRITTEN,
     KEY_PENDING,
     KEY_STANDING,

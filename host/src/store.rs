@@ -14,6 +14,7 @@ use tenure_actors::database::{Database, DatabaseError};
 use tenure_protocol::id::{Digest, Millis, Revision, SessionCounter, StoreId};
 use tenure_protocol::wire::codec::{decode, encode};
 
+use crate::resource::unit::Memory;
 use crate::steps;
 
 mod aside;
@@ -32,6 +33,7 @@ mod trouble;
 pub use back::{LEAST_ROOM, PutBackError};
 pub use content::{ContentError, Reader};
 pub(crate) use numbers::in_a_row;
+pub(crate) use open::lacks_its_log;
 pub use open::{OpenStoreError, Opened};
 pub use outcome::Remembered;
 pub use record::{Intent, Record, State, Wanted};
@@ -48,6 +50,8 @@ pub struct Store {
     opening: u64,
     /// The place of the last pass of this process.
     passes: Arc<AtomicU64>,
+    /// What this process remembers of units.
+    units: Arc<Mutex<Memory>>,
 }
 
 /// The declaration the host holds.
@@ -67,6 +71,11 @@ impl Store {
         Arc::clone(&self.passing)
     }
 
+    /// What this process remembers of units, from one pass to the next.
+    pub(crate) fn units(&self) -> &Mutex<Memory> {
+        &self.units
+    }
+
     /// The number of the pass that begins, where the last that was kept has `kept`. While the store takes no writes this
     /// process counts on by itself: two passes of one number would be one to the control plane (O-05). It is above that
     /// of every pass of an earlier process. Passes do not overlap.
@@ -74,6 +83,11 @@ impl Store {
         let (next, place) = numbers::next_pass(self.opening, kept, self.passes.load(Ordering::Relaxed));
         self.passes.store(place, Ordering::Relaxed);
         next
+    }
+
+    /// Counts on with every pass that begins, in this process.
+    pub(crate) fn passes_begun(&self) -> u64 {
+        self.passes.load(Ordering::Relaxed)
     }
 
     /// Which life of the store this is.
@@ -98,9 +112,12 @@ impl Store {
 
     /// Writes everything back, ends the writer and gives the lock free.
     pub fn close(self) {
+        let lies_there = self.in_place().is_ok();
         self.database.close();
-        // What SQLite needed beside it is free again.
-        reserve::keep(&self.path);
+        if lies_there {
+            // What SQLite needed beside it is free again.
+            reserve::keep(&self.path);
+        }
     }
 
     /// The identity of this machine, if it has one.
@@ -176,6 +193,17 @@ impl Store {
                         sha256: Digest::from_bytes(row.get(1)?),
                         bytes: Arc::from(row.get_ref(2)?.as_blob()?),
                     })
+                })
+                .optional()
+        })
+    }
+
+    /// Which declaration the host holds, if any: its revision and the digest of its bytes.
+    pub fn declaration_held(&self) -> Result<Option<(Revision, Digest)>, DatabaseError> {
+        self.database.read_blocking(|c| {
+            c.prepare_cached("SELECT revision, sha256 FROM declaration")?
+                .query_row((), |row| {
+                    Ok((from_row(row.get_ref(0)?.as_blob()?)?, Digest::from_bytes(row.get(1)?)))
                 })
                 .optional()
         })

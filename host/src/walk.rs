@@ -17,9 +17,12 @@ use tenure_protocol::text::shown;
 use crate::ground::Ground;
 use crate::ground::own::{Inode, Own, Touch};
 
+pub mod carry;
 pub mod change;
+pub mod flag;
 mod mount;
 pub mod read;
+mod times;
 
 /// An open directory below the root, by which everything in it is reached.
 #[derive(Debug)]
@@ -35,6 +38,7 @@ pub struct Dir {
     /// It is, or lies in, something of the host's own.
     ours: bool,
     mount: OnceLock<Option<u64>>,
+    keeps_times: OnceLock<bool>,
 }
 
 /// Walks below one root. It keeps directories open, so that a pass opens each once; for a fresh look take a fresh one.
@@ -114,6 +118,7 @@ impl<'a> Walker<'a> {
             trusted: trust.alone(&stat),
             ours: own.touch(inode(&stat)) == Touch::Ours,
             mount: OnceLock::new(),
+            keeps_times: OnceLock::new(),
         };
         Ok(Self { own, root: Arc::new(root), trust, open: Mutex::default() })
     }
@@ -132,13 +137,18 @@ impl<'a> Walker<'a> {
 
     /// The deepest directory on the way to `path` that is there, and the names from it on.
     pub fn reach<'p>(&self, path: &'p DeclaredPath) -> Result<(Arc<Dir>, &'p str), WalkError> {
-        let mut above = path.parent().unwrap_or_default();
+        let (dir, above) = self.deepest(path.parent().unwrap_or_default())?;
+        let rest = path.as_str().strip_prefix(above).unwrap_or(path.as_str());
+        Ok((dir, rest.trim_start_matches('/')))
+    }
+
+    /// The deepest directory on the way to that of `path`, itself counted, that is there, and how far it comes; `path` is
+    /// empty for the root.
+    pub(crate) fn deepest<'p>(&self, path: &'p str) -> Result<(Arc<Dir>, &'p str), WalkError> {
+        let mut above = path;
         loop {
             match self.directory(above) {
-                Ok(dir) => {
-                    let rest = path.as_str().strip_prefix(above).unwrap_or(path.as_str());
-                    return Ok((dir, rest.trim_start_matches('/')));
-                }
+                Ok(dir) => return Ok((dir, above)),
                 Err(WalkError::Missing { .. }) if !above.is_empty() => {
                     above = above.rsplit_once('/').map_or("", |(above, _)| above);
                 }
@@ -191,6 +201,7 @@ impl<'a> Walker<'a> {
                     trusted: dir.trusted && self.trust.alone(&stat),
                     ours: dir.ours || self.own.touch(inode) == Touch::Ours,
                     mount: OnceLock::new(),
+                    keeps_times: OnceLock::new(),
                 }))
             }
             SFlag::S_IFLNK => self.follow(dir, &fd, &stat, path, links),
@@ -253,9 +264,19 @@ impl Dir {
         self.ours
     }
 
+    /// Whether the file system here gives each change of a file a change time of its own that nobody can set.
+    pub fn keeps_times(&self) -> bool {
+        *self.keeps_times.get_or_init(|| times::are_kept(self.as_fd()))
+    }
+
     /// Whether root alone can change what its names, and those on the way to it, stand for.
     pub const fn is_trusted(&self) -> bool {
         self.trusted
+    }
+
+    /// What kind of file system it lies on, where the kernel says it: `ext4`, `vfat`, `nfs4`.
+    pub fn file_system(&self) -> Option<String> {
+        mount::file_system(self.fd.as_fd())
     }
 
     fn stat(&self, name: &str) -> Result<Option<FileStat>, Errno> {

@@ -119,12 +119,20 @@ async fn a_socket_that_cannot_be_bound_is_tried_until_it_can_be_and_ends_nothing
     assert!(place.exists());
 }
 
-#[test]
-fn a_part_that_does_not_answer_is_busy_and_nothing_is_said_of_what_was_asked() {
-    let refusal = no_answer(AskError::TimedOut { within: Duration::from_secs(30) });
-    assert_eq!(refusal.code, "host_busy");
-    assert!(
-        refusal.happened.contains("within 30 s") && refusal.means.contains("may still be done"),
-        "{refusal:?}"
-    );
+#[tokio::test]
+async fn a_part_that_is_being_started_anew_is_said_to_be_busy_and_what_was_asked_may_still_be_done() {
+    let (_folder, ground, daemon) = running().await;
+    // The link of another life, in which nobody listens yet.
+    let behind = Behind {
+        ground,
+        store: daemon.store().clone(),
+        link: Link::new(),
+        reconcile: daemon.reconcile.clone(),
+        outbox: Outbox::default(),
+    };
+    let (kind, body) = (Status::KIND.name.to_owned(), codec::encode(&Status {}));
+    let asked = Request { to: "link".to_owned(), id: 1, kind, body };
+    let refusal = dispatch(&behind, asked).await.unwrap_err();
+    assert!(refusal.is("host_busy") && refusal.means.contains("may still be done"), "{refusal:?}");
+    daemon.stop().await;
 }

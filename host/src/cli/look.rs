@@ -19,20 +19,44 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 const PAGE: u32 = 1_000;
 
 pub(super) fn status(ground: &Ground, json: bool) -> Result<Done, Refusal> {
-    let (status, runs) = runtime()?.block_on(async {
+    let (stands, runs) = runtime()?.block_on(async {
         match reach(ground).await? {
-            Reached::Host(host) => Ok((host.ask(&Status {}, ANSWER_WITHIN).await?, true)),
-            Reached::Store(opened) => Ok::<(StatusIs, bool), Refusal>((from_store(ground, opened)?, false)),
+            Reached::Host(host) => {
+                let status = host.ask(&Status {}, ANSWER_WITHIN).await?;
+                Ok((Stands::of(status, outcomes_asked(&host).await?), true))
+            }
+            Reached::Store(opened) => Ok::<(Stands, bool), Refusal>((from_store(ground, opened)?, false)),
         }
     })?;
-    print(json, &status, || show::status(&status, runs));
+    print(json, &stands, || show::stands(&stands, runs));
     Ok(Done::Well)
 }
 
-fn from_store(ground: &Ground, Opened { store, note }: Opened) -> Result<StatusIs, Refusal> {
+/// The most resources that are named by a status.
+const MOST_NAMED: usize = 200;
+
+/// How this machine stands, with each resource that is not as declared: since when, in how many passes, and why.
+#[derive(Debug, serde::Serialize)]
+pub(super) struct Stands {
+    #[serde(flatten)]
+    pub(super) status: StatusIs,
+    pub(super) not_as_declared: Vec<ResourceOutcome>,
+}
+
+impl Stands {
+    fn of(status: StatusIs, mut outcomes: Vec<ResourceOutcome>) -> Self {
+        // What is kept as found is listed by a command of its own.
+        outcomes.retain(|line| !line.outcome.is_as_declared() && line.outcome != Outcome::Held);
+        outcomes.truncate(MOST_NAMED);
+        Self { status, not_as_declared: outcomes }
+    }
+}
+
+fn from_store(ground: &Ground, Opened { store, note }: Opened) -> Result<Stands, Refusal> {
     let status = read::read(&store, ground, None, note).map_err(unreadable);
+    let outcomes = store.outcomes_page(None, PAGE * 100).map_err(unreadable);
     store.close();
-    status
+    Ok(Stands::of(status?, outcomes?))
 }
 
 pub(super) fn owned(ground: &Ground, json: bool) -> Result<Done, Refusal> {

@@ -2,12 +2,14 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use serde::Serialize;
 use tenure_actors::clock;
 use tenure_actors::watchdog::Progress;
 use tenure_protocol::declaration::Declaration;
+use tenure_protocol::foresight::Foreseen;
+use tenure_protocol::id::Millis;
 use tenure_protocol::refusal::{Explain as _, Refusal, chain};
 use tenure_protocol::report::Summary;
 use tenure_protocol::rescue::{Applied, Apply, Identity, Status};
@@ -19,8 +21,9 @@ use super::{Done, look, print, runtime, show};
 use crate::bundle::Bundle;
 use crate::ground::Ground;
 use crate::outbox::Outbox;
-use crate::reconcile::foresee::{PreviewInput, PreviewLine, preview};
-use crate::reconcile::{Setting, by_hand, not_understood, nothing_to_hold, unreadable};
+use crate::reconcile::foresee::{PreviewInput, preview};
+use crate::reconcile::{Setting, SharedMemory, by_hand, not_understood, nothing_to_hold, unreadable};
+use crate::resource::Reading;
 use crate::status as read;
 use crate::store::{Opened, Store};
 
@@ -28,19 +31,24 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 const PASS_WITHIN: Duration = Duration::from_secs(60 * 60);
 
 pub(super) fn plan(ground: &Ground, bundle: Option<PathBuf>, json: bool) -> Result<Done, Refusal> {
-    let lines = look_ahead(ground, bundle)?;
-    print(json, &lines.iter().map(Line::of).collect::<Vec<_>>(), || show::plan(&lines));
+    let foreseen = look_ahead(ground, bundle)?;
+    print(json, &foreseen, || show::plan(&foreseen));
     Ok(Done::Well)
 }
 
 /// What a pass would do: from a copy where a host runs, else from its store, else as if nothing were ours.
-fn look_ahead(ground: &Ground, bundle: Option<PathBuf>) -> Result<Vec<PreviewLine>, Refusal> {
+fn look_ahead(ground: &Ground, bundle: Option<PathBuf>) -> Result<Foreseen, Refusal> {
     let bundle = bundle.map(Bundle::open).transpose().map_err(|error| error.refusal())?;
     if let Some(bundle) = &bundle {
         bundle.check().map_err(|error| error.refusal())?;
     }
     if !has_store(ground)? {
         return previewed(ground, None, bundle.as_ref());
+    }
+    if runtime()?.block_on(Host::find(ground))?.is_none()
+        && let Some(snapshot) = Snapshot::of_stopped(ground)
+    {
+        return previewed(ground, snapshot.store(), bundle.as_ref());
     }
     match runtime()?.block_on(look::reach(ground))? {
         Reached::Host(_) => {
@@ -67,22 +75,6 @@ fn has_store(ground: &Ground) -> Result<bool, Refusal> {
     })
 }
 
-/// A line of a preview as JSON.
-#[derive(Serialize)]
-struct Line<'a> {
-    key: &'a str,
-    module: &'a str,
-    what: String,
-    detail: &'a [String],
-}
-
-impl<'a> Line<'a> {
-    fn of(line: &'a PreviewLine) -> Self {
-        let what = line.what.as_str().replace(' ', "_");
-        Self { key: &line.key, module: &line.module, what, detail: &line.detail }
-    }
-}
-
 fn no_preview(error: impl std::error::Error) -> Refusal {
     Refusal::new(
         "no_preview",
@@ -92,23 +84,32 @@ fn no_preview(error: impl std::error::Error) -> Refusal {
     )
 }
 
-fn previewed(
-    ground: &Ground,
-    store: Option<&Store>,
-    bundle: Option<&Bundle>,
-) -> Result<Vec<PreviewLine>, Refusal> {
+fn previewed(ground: &Ground, store: Option<&Store>, bundle: Option<&Bundle>) -> Result<Foreseen, Refusal> {
     let programs = crate::program::of(ground);
+    let now = Millis(clock::system().now().millis());
+    // Whoever typed the command ends it.
+    let called_off = &AtomicBool::new(false);
     if let Some(bundle) = bundle {
-        let input =
-            PreviewInput { ground, store, declaration: bundle.declaration(), programs, contents: bundle };
-        return preview(&input).map_err(no_preview);
+        let declaration = bundle.declaration();
+        let input = PreviewInput { ground, store, declaration, programs, contents: bundle, now, called_off };
+        let lines = preview(&input).map_err(no_preview)?;
+        let refused = store.and_then(|store| bundle.refusal(store));
+        return Ok(Foreseen { at: now, refused, lines });
     }
     let store = store.ok_or_else(nothing_to_hold)?;
     let stored = store.declaration().map_err(unreadable)?.ok_or_else(nothing_to_hold)?;
     let declaration = Declaration::parse(&stored.bytes).map_err(not_understood)?;
-    let input =
-        PreviewInput { ground, store: Some(store), declaration: &declaration, programs, contents: store };
-    preview(&input).map_err(no_preview)
+    let input = PreviewInput {
+        ground,
+        store: Some(store),
+        declaration: &declaration,
+        programs,
+        contents: store,
+        now,
+        called_off,
+    };
+    let lines = preview(&input).map_err(no_preview)?;
+    Ok(Foreseen { at: now, refused: None, lines })
 }
 
 pub(super) fn apply(ground: &Ground, bundle: Option<PathBuf>, json: bool) -> Result<Done, Refusal> {
@@ -203,10 +204,12 @@ fn pass(ground: &Ground, store: Store) -> Result<Passed, Refusal> {
         clock: clock::system(),
         outbox: Outbox::default(),
         every: Duration::MAX,
+        full_look: Duration::MAX,
+        memory: SharedMemory::default(),
         progress: Progress::new(),
         anew: Arc::default(),
     };
-    let summary = by_hand(&setting);
+    let summary = by_hand(&setting, Reading::Whole);
     drop(setting);
     store.close();
     summary

@@ -2,6 +2,7 @@
 
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
+use tenure_protocol::foresight::{Foreseen, ForeseenLine, Verdict};
 use tenure_protocol::id::Millis;
 use tenure_protocol::outcome::{Origin, ResourceOutcome};
 use tenure_protocol::refusal::Refusal;
@@ -9,7 +10,7 @@ use tenure_protocol::report::Summary;
 use tenure_protocol::rescue::{EnrolledAs, LinkStatus, OwnedLine, StatusIs};
 use tenure_protocol::text::shown;
 
-use crate::reconcile::foresee::PreviewLine;
+use super::look::Stands;
 
 pub(super) fn enrolled(enrolled: &EnrolledAs) -> String {
     let how = if enrolled.already { "was enrolled with this token already" } else { "is enrolled" };
@@ -22,6 +23,28 @@ pub(super) fn enrolled(enrolled: &EnrolledAs) -> String {
         text.push_str("nothing is assigned to it until what fails is put right\n");
     }
     text
+}
+
+/// The most resources that are named one by one; the rest is counted.
+const MOST_NAMED: usize = 20;
+
+pub(super) fn stands(stands: &Stands, runs: bool) -> String {
+    let mut text = status(&stands.status, runs);
+    if stands.not_as_declared.is_empty() {
+        return text;
+    }
+    text.push_str("\nnot as declared\n");
+    for line in stands.not_as_declared.iter().take(MOST_NAMED) {
+        let why = line.reason.as_deref().or(line.code.as_deref()).unwrap_or("no reason is known");
+        let passes = if line.count == 1 { "1 pass".to_owned() } else { format!("{} passes", line.count) };
+        let (key, outcome, since) = (shown(&line.key, 300), line.outcome, moment(line.since));
+        text.push_str(&format!("  {key}  {outcome} since {since}, in {passes}: {}\n", shown(why, 500)));
+    }
+    let more = stands.not_as_declared.len().saturating_sub(MOST_NAMED);
+    if more > 0 {
+        text.push_str(&format!("  … and {more} more; `--json` names them\n"));
+    }
+    text.trim_end().to_owned()
 }
 
 pub(super) fn status(status: &StatusIs, runs: bool) -> String {
@@ -38,6 +61,9 @@ pub(super) fn status(status: &StatusIs, runs: bool) -> String {
     row("link", if runs { link(&status.link) } else { "no host runs here".to_owned() });
     row("revision", status.revision.map_or_else(|| "none".to_owned(), |revision| revision.to_string()));
     row("last pass", status.last.as_ref().map_or_else(|| "none".to_owned(), last));
+    if let Some(read) = status.read_whole {
+        row("content read", format!("at {}", moment(read)));
+    }
     if let Some(refused) = status.last.as_ref().and_then(|last| last.refused.as_ref()) {
         let Refusal { code, happened, remedy, .. } = refused;
         row("refused", format!("{} ({})\n{}", shown(happened, 500), shown(code, 64), shown(remedy, 500)));
@@ -120,19 +146,54 @@ pub(super) fn held(held: &[ResourceOutcome]) -> String {
     lines(&table)
 }
 
-pub(super) fn plan(lines: &[PreviewLine]) -> String {
+pub(super) fn plan(foreseen: &Foreseen) -> String {
+    let lines = &foreseen.lines;
     if lines.is_empty() {
         return "nothing is declared".to_owned();
     }
     let mut text = String::new();
     for line in lines {
-        let what = line.what.as_str();
-        text.push_str(&format!("{what:<12}{} ({})\n", shown(&line.key, 300), shown(&line.module, 63)));
+        // Which of the three it is, and where that is not all of it, how.
+        let word = match (line.verdict.as_str(), line.what.as_str()) {
+            (verdict, what) if verdict == what => verdict.to_owned(),
+            (verdict, what) => format!("{verdict}: {what}"),
+        };
+        text.push_str(&format!("{word:<14}{} ({})\n", shown(&line.key, 300), shown(&line.module, 63)));
         for detail in &line.detail {
-            text.push_str(&format!("            {}\n", shown(detail, 500)));
+            text.push_str(&format!("{MARGIN}{}\n", tabbed(detail)));
+        }
+        if !line.packages.is_empty() {
+            text.push_str(&format!("{MARGIN}the package transaction, simulated:\n"));
+        }
+        for one in &line.packages {
+            let version = |version: &Option<String>| {
+                version.as_deref().map_or_else(|| "none".to_owned(), |version| shown(version, 100))
+            };
+            let (name, from, to) = (shown(&one.name, 100), version(&one.from), version(&one.to));
+            text.push_str(&format!("{MARGIN}  {name}  {from} → {to}\n"));
         }
     }
+    text.push_str(&format!("{}; nothing was changed", sum(lines)));
+    if let Some(Refusal { code, happened, remedy, .. }) = &foreseen.refused {
+        let (happened, code, remedy) = (shown(happened, 500), shown(code, 64), shown(remedy, 500));
+        text.push_str(&format!("\nrefused whole, so that none of it is done: {happened} ({code})\n{remedy}"));
+    }
     text
+}
+
+const MARGIN: &str = "              ";
+
+/// Tabs stay, being ordinary in configuration.
+fn tabbed(text: &str) -> String {
+    text.split('\t').map(|part| shown(part, 1000)).collect::<Vec<_>>().join("\t")
+}
+
+fn sum(lines: &[ForeseenLine]) -> String {
+    let count = |verdict| lines.iter().filter(|line| line.verdict == verdict).count();
+    let counted =
+        [Verdict::Change, Verdict::Keep, Verdict::CannotKnow].map(|verdict| (count(verdict), verdict));
+    let words = counted.into_iter().filter(|(count, _)| *count > 0);
+    words.map(|(count, verdict)| format!("{count} {}", verdict.as_str())).collect::<Vec<_>>().join(", ")
 }
 
 /// The table without the spaces around its lines.

@@ -1,7 +1,5 @@
 use std::path::Path;
 
-use clap::CommandFactory as _;
-
 use super::*;
 
 #[test]
@@ -60,9 +58,39 @@ fn the_help_is_the_golden_text() {
     assert!(golden == help(), "the help changed: run `tests/run bless` and read what changed");
 }
 
+/// What somebody may mistype, with a bar between the words.
+const MISTYPED: [&str; 10] = [
+    "tenure-host",
+    "tenure-host|stats",
+    "tenure-host|enrol",
+    "tenure-host|enrol|--token-file",
+    "tenure-host|status|--jsn",
+    "tenure-host|plan|a|b",
+    "tenure-host|completions",
+    "tenure-host|completions|csh",
+    "tenure-host|status|--root",
+    "tenure-host|run|now",
+];
+
+/// What is said of each.
+fn mistakes() -> String {
+    let mut text = String::new();
+    for line in MISTYPED {
+        let words: Vec<&str> = line.split('|').collect();
+        let error = Cli::try_parse_from(&words).expect_err(line);
+        let refusal = mistake(&error, Cli::command(), words.iter().map(Into::into)).expect(line);
+        text.push_str(&format!("$ {}\n{}\n\n", words.join(" "), refusal.in_words("tenure-host")));
+    }
+    text
+}
+
+// case: O-68
 #[test]
-fn a_user_who_may_have_no_more_threads_is_told_where_to_look() {
-    let refusal = no_threads(&std::io::Error::from(nix::errno::Errno::EAGAIN));
-    assert_eq!(refusal.code, "no_runtime");
-    assert!(refusal.remedy.contains("ulimit -a"), "{refusal:?}");
+fn what_is_said_of_a_mistyped_line_is_the_golden_text() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/mistakes/tenure-host.txt");
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, mistakes()).unwrap();
+    }
+    let golden = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(golden == mistakes(), "run `tests/run bless` and read what changed:\n{}", mistakes());
 }

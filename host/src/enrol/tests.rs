@@ -7,7 +7,7 @@ fn what_is_wrong_with_a_token_is_told_by_name_and_never_shows_it() {
         (EnrolError::from(TokenError::NotAToken), "not_a_token"),
         (TokenError::Damaged.into(), "token_damaged"),
         (TokenError::OtherForm.into(), "token_other_form"),
-        (TlsError::NoRoots.into(), "token_unusable"),
+        (TlsError::NoRoots.into(), "no_trust"),
         (EnrolError::OtherAnswer("another node"), "other_answer"),
         (EnrolError::Unanswered(GreetingError::Nonsense), "redemption_unanswered"),
     ] {

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use tenure_protocol::path::DeclaredPath;
+use tenure_protocol::resource::ResourceKey;
 
 use super::{ETC, Ground, RUN, STATE};
 
@@ -19,7 +20,7 @@ pub struct Inode {
 }
 
 /// What is ours, as it stood when the pass began.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Own {
     /// Things of ours: whatever is one of them, or lies below one.
     ours: HashSet<Inode>,
@@ -49,7 +50,7 @@ const PLACES: [&str; 6] = [
 ];
 
 /// Where systemd reads units and drop-ins, in any spelling.
-const UNIT_PLACES: [&str; 11] = [
+pub(crate) const UNIT_PLACES: [&str; 11] = [
     "/etc/systemd/system",
     "/etc/systemd/system.control",
     "/etc/systemd/system.attached",
@@ -80,9 +81,17 @@ pub fn is_own_unit(name: &str) -> bool {
     stem == "tenure-host" || name.starts_with("tenure-host@") || name.starts_with(TRANSACTION_UNIT)
 }
 
-/// Whether `path` is one of those by which the service manager knows its units.
-pub fn is_unit_file(path: &DeclaredPath) -> bool {
-    UNIT_PLACES.iter().any(|place| path.is_at_or_below(place))
+/// Files that programs make units of, each time the service manager reads its unit files.
+pub(crate) const MADE_INTO_UNITS: [&str; 3] = ["/etc/fstab", "/etc/crypttab", "/etc/init.d"];
+
+/// Whether this is a file by which the service manager knows its units. A directory alone tells it nothing.
+pub fn is_unit_file(key: &ResourceKey) -> bool {
+    match key {
+        ResourceKey::File(path) => {
+            UNIT_PLACES.iter().chain(&MADE_INTO_UNITS).any(|place| path.is_at_or_below(place))
+        }
+        ResourceKey::Directory(_) | ResourceKey::Package(_) | ResourceKey::Unit(_) => false,
+    }
 }
 
 /// Whether a file that a package lists is one the host cannot do without: its binary, its unit with drop-ins, its

@@ -282,16 +282,3 @@ fn busy() -> Refusal {
         "wait for it to end (at most three minutes), then look with `tenure-host status`",
     )
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_fault_of_the_link_and_a_second_enrolment_are_told_apart() {
-        let refusal = broke_off(&Panicked { said: "index out of bounds".to_owned() });
-        assert_eq!(refusal.code, "link_broke_off");
-        assert!(refusal.remedy.contains("journalctl -u tenure-host"), "{refusal:?}");
-        assert_eq!(busy().code, "enrolment_running");
-    }
-}

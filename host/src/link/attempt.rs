@@ -237,19 +237,3 @@ fn not_believed(error: &crate::identity::StandingRefused) -> Refusal {
         "find out which copy of the control plane runs, and start the newest; this machine does nothing for an older one",
     )
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_keeps_a_session_from_opening_on_this_side_has_a_code_and_something_to_do() {
-        assert_eq!(superseded().code, "enrolled_anew");
-        assert_eq!(no_identity().code, "not_enrolled");
-        assert!(no_identity().remedy.contains("tenure-host enrol --token-file"));
-        let roots = tls::client(Trust::Roots(Vec::new()), Millis(0), ALPN_LINK).unwrap_err();
-        let refusal = no_trust(&roots);
-        assert_eq!(refusal.code, "no_trust");
-        assert!(refusal.happened.contains("no certificate authority"), "{refusal:?}");
-    }
-}

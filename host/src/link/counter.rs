@@ -27,7 +27,8 @@ impl Counter {
                 | DatabaseError::Failing
                 | DatabaseError::Removed
                 | DatabaseError::Replaced
-                | DatabaseError::LogRemoved,
+                | DatabaseError::LogRemoved
+                | DatabaseError::Unmounted,
             ) if last.0 > 0 => last.next(),
             Err(error) => return Err(error),
         };

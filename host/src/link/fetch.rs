@@ -1,11 +1,12 @@
 //! Content from the control plane, in pieces: which requests to make (pure), and making them, a few at a time. What
 //! arrived is in the store, so a connection that breaks costs only what was on its way.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use tenure_actors::database::DatabaseError;
 use tenure_protocol::content::{Fetch, MOST_IN_AN_ANSWER, MOST_PIECES, PIECE, Piece, Pieces, Wanted};
+use tenure_protocol::id::Digest;
 use tenure_protocol::resource::Content;
 use tenure_protocol::wire::{CallError, Outgoing};
 use tokio::task::JoinSet;
@@ -86,6 +87,46 @@ pub fn plan(missing: &[(Content, u64)]) -> Vec<Vec<Wanted>> {
         requests.push(request);
     }
     requests
+}
+
+/// Brings these contents into memory, for what leaves nothing behind. What is not what its digest says is none of it.
+pub async fn bring(
+    outgoing: &Outgoing,
+    to: &str,
+    contents: &[Content],
+) -> Result<HashMap<Digest, Vec<u8>>, FetchError> {
+    let mut brought: HashMap<Digest, Vec<u8>> = HashMap::new();
+    loop {
+        let have = |content: &Content| brought.get(&content.sha256).map(|bytes| length(bytes));
+        let missing = contents.iter().filter(|content| have(content).is_none_or(|have| have < content.size));
+        let missing: Vec<(Content, u64)> =
+            missing.map(|content| (*content, have(content).unwrap_or(0))).collect();
+        if missing.is_empty() {
+            brought.retain(|sha256, bytes| Digest::of(bytes) == *sha256);
+            return Ok(brought);
+        }
+        let mut progress = false;
+        for wanted in plan(&missing) {
+            let Pieces { pieces } = outgoing.call(to, &Fetch { wanted }, ANSWER_WITHIN).await?;
+            for Piece { sha256, offset, bytes, .. } in pieces {
+                let wanted = missing.iter().find(|(content, _)| content.sha256 == sha256);
+                let Some((content, _)) = wanted else { continue };
+                let got = brought.entry(sha256).or_default();
+                let fits = length(got).saturating_add(length(&bytes)) <= content.size;
+                if offset == length(got) && fits {
+                    progress |= !bytes.is_empty() || content.size == 0;
+                    got.extend_from_slice(&bytes);
+                }
+            }
+        }
+        if !progress {
+            return Err(FetchError::NoProgress);
+        }
+    }
+}
+
+fn length(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
 }
 
 /// Makes the requests and keeps the answers, in the order of the requests.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tenure_actors::timer::Backoff;
 use tenure_protocol::content::{Push, Pushed};
 use tenure_protocol::envelope::Request;
+use tenure_protocol::foresight::Foresee;
 use tenure_protocol::id::Millis;
 use tenure_protocol::kind::{self, Door, Message as _};
 use tenure_protocol::refusal::{Refusal, chain};
@@ -23,7 +24,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use super::buffering::buffering;
 use super::greeting::unreadable_message;
 use super::state::Farewell;
-use super::{Around, declaration, tell};
+use super::{Around, declaration, foresee, tell};
 use crate::heartbeat::Beat;
 use crate::identity::StoredIdentity;
 use crate::reconcile::intake;
@@ -54,7 +55,9 @@ pub(super) async fn hold<S: AsyncRead + AsyncWrite>(
         every: beat(&welcome),
     });
     around.reconcile.wanted(Trigger::Reconnect);
-    let mut listening = pin!(listen(around, identity, incoming, &outgoing, &push));
+    let (ask, asked) = mpsc::channel(foresee::MOST_WAITING);
+    let to = Inside { push, ask };
+    let mut listening = pin!(listen(around, identity, incoming, &outgoing, &to));
     let mut running = pin!(exchange.run());
     let end = tokio::select! {
         farewell = &mut listening => {
@@ -67,6 +70,7 @@ pub(super) async fn hold<S: AsyncRead + AsyncWrite>(
         }
         end = &mut running => end,
         never = declaration::take(around, identity, &outgoing, pushes) => match never {},
+        never = foresee::serve(around, identity, &outgoing, asked) => match never {},
         never = tell::run(around, identity, &outgoing) => match never {},
         never = renew(around, identity, &outgoing, welcome.token_expires_in_ms) => match never {},
         never = keep_time(around) => match never {},
@@ -92,13 +96,19 @@ pub(super) fn beat(welcome: &Welcome) -> Duration {
     Duration::from_millis(welcome.heartbeat_ms).min(silence(welcome) / 2).max(LEAST_BEAT)
 }
 
+/// Where what comes goes, inside the session.
+struct Inside {
+    push: watch::Sender<Option<Push>>,
+    ask: mpsc::Sender<foresee::Asked>,
+}
+
 /// Answers what comes until the session is ended in words; none when the connection ends first.
 async fn listen(
     around: &Around,
     identity: &StoredIdentity,
     mut incoming: mpsc::Receiver<Incoming>,
     outgoing: &Outgoing,
-    push: &watch::Sender<Option<Push>>,
+    to: &Inside,
 ) -> Option<Farewell> {
     while let Some(came) = incoming.recv().await {
         match came {
@@ -118,22 +128,29 @@ async fn listen(
             }
             Incoming::Request(request) => {
                 let id = request.id;
-                let result = answer(around, identity, request, push).await;
+                let result = answer(around, identity, request, to).await;
                 // A connection that takes no answer any more has ended; a goodbye may still be in the queue.
-                let _ = outgoing.answer(id, result).await;
+                if let Some(result) = result.transpose() {
+                    let _ = outgoing.answer(id, result).await;
+                }
             }
         }
     }
     None
 }
 
+/// None: what was asked is answered later, by whoever looks.
 async fn answer(
     around: &Around,
     identity: &StoredIdentity,
     request: Request,
-    push: &watch::Sender<Option<Push>>,
-) -> Result<Vec<u8>, Refusal> {
+    to: &Inside,
+) -> Result<Option<Vec<u8>>, Refusal> {
     let kind = kind::admit(&request.kind, Door::LinkDown)?;
+    if kind == Foresee::KIND {
+        let asked: Foresee = codec::decode(&request.body).map_err(|error| unreadable_message(&error))?;
+        return to.ask.try_send((request.id, asked)).map(|()| None).map_err(|_| foresee::busy());
+    }
     if kind != Push::KIND {
         return Err(not_performed(kind.name));
     }
@@ -143,9 +160,9 @@ async fn answer(
     let held = held.map_err(crate::reconcile::unreadable)?;
     let answer = declaration::judge(held.as_ref(), &wanted);
     if answer == Pushed::Fetching {
-        push.send_replace(Some(wanted));
+        to.push.send_replace(Some(wanted));
     }
-    Ok(codec::encode(&answer))
+    Ok(Some(codec::encode(&answer)))
 }
 
 fn farewell(ended: Ended) -> Farewell {

@@ -19,8 +19,10 @@ use crate::link::dial::system_resolver;
 use crate::manifest::{Finding, look};
 use fake::Fake;
 
+mod broken;
 mod clock;
 pub(crate) mod fake;
+mod foreseeing;
 mod holding;
 mod joining;
 mod names;
@@ -48,12 +50,14 @@ struct Machine {
     folder: tempfile::TempDir,
     resolve: dial::Resolve,
     clock: SharedClock,
+    foreseeing: Foreseeing,
 }
 
 impl Machine {
     fn new() -> Self {
         let clock = tenure_actors::clock::system();
-        Self { folder: tempfile::tempdir().unwrap(), resolve: system_resolver(), clock }
+        let (folder, foreseeing) = (tempfile::tempdir().unwrap(), Foreseeing::default());
+        Self { folder, resolve: system_resolver(), clock, foreseeing }
     }
 
     fn ground(&self) -> Ground {
@@ -65,6 +69,7 @@ impl Machine {
             resolve: Arc::clone(&self.resolve),
             clock: Arc::clone(&self.clock),
             reconcile_every: Some(Duration::from_secs(86_400)),
+            foreseeing: self.foreseeing.clone(),
             ..Options::at(self.ground())
         };
         start(options).await.unwrap()
@@ -128,6 +133,7 @@ fn declaration(fake: &Fake, number: u64, files: &[(&str, &[u8])]) -> Vec<u8> {
                     owner: "root".parse::<Principal>().unwrap(),
                     group: "root".parse::<Principal>().unwrap(),
                     create_once: false,
+                    replace_link: false,
                     sensitive: false,
                 }),
             });

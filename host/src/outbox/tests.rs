@@ -86,6 +86,7 @@ fn only_the_newest_report_waits() {
             changed: Vec::new(),
             forgotten: Vec::new(),
             all: None,
+            read_whole: None,
         });
     }
     assert_eq!(watching.borrow_and_update().as_ref().unwrap().summary.pass, 3);

@@ -18,10 +18,13 @@ use tenure_protocol::report::{Summary, Trigger};
 use tokio::sync::{Notify, oneshot};
 
 use super::pass::Rejected;
+use super::patience::Patience;
 use super::queue::Queue;
+use super::quiet::SharedMemory;
 use super::turn::{self, NoTurn, Turn};
 use crate::ground::Ground;
 use crate::outbox::Outbox;
+use crate::resource::Reading;
 use crate::store::{Store, StoreTrouble};
 
 /// Speaks to the loop.
@@ -43,6 +46,10 @@ pub struct Setting {
     pub outbox: Outbox,
     /// How often to look for drift.
     pub every: Duration,
+    /// How often such a look reads everything.
+    pub full_look: Duration,
+    /// What passes leave to the next one.
+    pub memory: SharedMemory,
     /// What the watchdog is told.
     pub progress: Progress,
     /// Asks whoever opened the store to open it anew.
@@ -116,6 +123,7 @@ struct Loop {
     running: Option<Running>,
     /// What was wrong in the turn before, as it was said in the log.
     said: Option<Refusal>,
+    patience: Patience,
     _timer: Timer,
 }
 
@@ -149,6 +157,7 @@ impl Actor for Looping {
             waiting: Vec::new(),
             running: None,
             said: None,
+            patience: Patience::default(),
             _timer: timer,
         })
     }
@@ -205,11 +214,14 @@ impl Loop {
 
     fn begin(&mut self, me: &ActorRef<Msg>, trigger: Trigger) {
         self.served.append(&mut self.waiting);
+        // Whoever asks by hand wants to know, whatever else the pass is for; and nothing is known yet at a start.
+        let whole = trigger == Trigger::Start || !self.served.is_empty();
+        let reading = if whole { Reading::Whole } else { Reading::WhatMayHaveChanged };
         let (end, over) = oneshot::channel::<()>();
         let cancelled = Arc::new(AtomicBool::new(false));
         let (setting, refused, stop) = (self.setting.clone(), self.refused.clone(), Arc::clone(&cancelled));
         let job = move || {
-            let turn = turn::run(&setting, trigger, refused, &stop);
+            let turn = turn::run(&setting, (trigger, reading), refused, &stop);
             drop(end);
             turn
         };
@@ -223,7 +235,8 @@ impl Loop {
                 self.say(None);
                 Err(turn::nothing_to_hold())
             }
-            Ok(Ok(Turn::Done { report, store_trouble })) => {
+            Ok(Ok(Turn::Done { report, store_trouble, waits })) => {
+                self.wait(me, waits);
                 self.say(store_trouble.map(|StoreTrouble { refusal, .. }| refusal));
                 let summary = report.summary.clone();
                 self.setting.outbox.put(*report);
@@ -245,6 +258,13 @@ impl Loop {
         }
         if let Some(trigger) = self.queue.done() {
             self.begin(me, trigger);
+        }
+    }
+
+    /// Looks again before the timer is due where something waits for who is soon done.
+    fn wait(&mut self, me: &ActorRef<Msg>, waits: bool) {
+        if let Some(sooner) = self.patience.after(waits, self.setting.every) {
+            self._timer = due(me, sooner);
         }
     }
 

@@ -8,13 +8,15 @@ use tenure_protocol::id::Millis;
 use tenure_protocol::outcome::Outcome;
 use tenure_protocol::resource::{Resource, Spec};
 
-use super::apply::{Act, Engine, Item};
+use super::apply::Engine;
 use super::book::Verdict;
+use super::item::{Act, Item};
 use super::plan::{self, Decision, Sight};
 use super::{hold, survey};
 use crate::resource::package::STILL_RUNNING;
+use crate::resource::unit::Until;
 use crate::resource::{Seen, Trouble};
-use crate::store::{Intent, Record};
+use crate::store::{Intent, Record, State};
 use crate::walk::change::temporary;
 
 /// One resource, with what was decided.
@@ -37,12 +39,13 @@ impl<'a> Turn<'a> {
         records: &'a HashMap<String, Record>,
         now: Millis,
     ) -> Self {
-        let keeps_found = hold::keeps_found(&declaration.header, &resource.module)
-            && !hold::is_unit_of_ours(sight.as_ref(), records);
+        let never = || Err(Trouble::failed("could_not_look", "its turn to be looked at never came"));
+        let sight = sight.unwrap_or_else(never);
+        let keeps_found = hold::keeps(&declaration.header, resource, &sight, records);
         let record = records.get(&resource.key.to_string());
         let decision = Decision::Keep(None);
         let mut turn = Self { resource, record, keeps_found, decision, seen: None, temporary: String::new() };
-        turn.decide(sight, now);
+        turn.decide(Some(sight), now);
         turn
     }
 
@@ -57,11 +60,13 @@ impl<'a> Turn<'a> {
     /// What is about to be done, if anything may be, with a name for the new thing. One whose name the system has no
     /// randomness for is not done.
     fn intent(&mut self) -> Option<Intent> {
-        let (origin, earlier) = match (&self.decision, &self.seen) {
-            (Decision::Change(change), _) => (change.origin, change.earlier.clone()),
+        let (origin, earlier, drift) = match (&self.decision, &self.seen) {
+            (Decision::Change(change), seen) => {
+                (change.origin, earlier(change, seen.as_ref()), change.drift.clone())
+            }
             // A unit that something of this pass brings: by then its turn has come.
             (Decision::Stop(_), Some(seen @ Seen::Unit(_))) if self.record.is_none() && !seen.is_there() => {
-                (tenure_protocol::outcome::Origin::Changed, seen.state()?)
+                (tenure_protocol::outcome::Origin::Changed, seen.state()?, None)
             }
             (Decision::Keep(_) | Decision::Hold(_) | Decision::Stop(_), _) => return None,
         };
@@ -82,6 +87,7 @@ impl<'a> Turn<'a> {
             earlier,
             wanted: (&self.resource.spec).into(),
             temporary: self.temporary.clone(),
+            drift,
         })
     }
 
@@ -108,6 +114,16 @@ impl<'a> Turn<'a> {
             (Decision::Stop(_), Spec::Package(_) | Spec::Directory(_) | Spec::File(_)) => false,
             (_, Spec::Unit(_)) | (Decision::Keep(Some(_)) | Decision::Change(_), _) => true,
         }
+    }
+}
+
+/// What was there before us; of a mask, whether it is there now: else nobody could tell afterwards whose it is.
+fn earlier(change: &plan::Change, seen: Option<&Seen>) -> State {
+    match (change.earlier.clone(), seen) {
+        (State::Unit { enabled, running, on, .. }, Some(Seen::Unit(shown))) => {
+            State::Unit { enabled, running, masked: shown.masked() == Some(Until::Undone), on }
+        }
+        (earlier, _) => earlier,
     }
 }
 
@@ -165,8 +181,10 @@ fn take<'a>(engine: &mut Engine<'a>, turn: Turn<'a>) {
             let due = !matches!(decision, Decision::Keep(_));
             engine.take(Item { resource, act: Act::Unit { record, due } });
         }
+        (Decision::Keep(None), Spec::Package(spec), _) => engine.leave_package(resource, spec),
         (Decision::Keep(None), _, _) => engine.settle(resource, Verdict::plain(Outcome::Unchanged)),
         (Decision::Keep(Some(record)), _, _) => engine.take(Item { resource, act: Act::Record(record) }),
+        (Decision::Stop(trouble), Spec::Package(_), _) => engine.stop_package(resource, trouble),
         (Decision::Stop(trouble), _, _) => engine.settle(resource, trouble.into()),
         (Decision::Change(change), _, Some(seen)) => {
             engine.take(Item { resource, act: Act::Change { seen, change, temporary } });

@@ -10,44 +10,25 @@ use std::sync::mpsc;
 use tenure_actors::clock::Clock;
 use tenure_actors::database::DatabaseError;
 use tenure_protocol::declaration::Declaration;
-use tenure_protocol::event::{DRIFT_REPAIRED, NodeEvent};
+use tenure_protocol::event::{DRIFT_REPAIRED, NodeEvent, PACKAGE_REMARK};
 use tenure_protocol::id::Millis;
 use tenure_protocol::outcome::{Origin, Outcome};
 use tenure_protocol::resource::{Resource, ResourceKey, Spec};
 
 use super::attempt::{Attempt, place, sync};
 use super::book::{Book, Verdict};
+use super::item::{Item, NOT_AS_WRITTEN};
 use super::lane::{Lane, lane};
-use super::plan::Change;
 use super::trigger::Triggers;
 use crate::ground::own::is_unit_file;
 use crate::resource::package::{Declared, Names};
-use crate::resource::{Prepared, Seen, Site, Trouble};
-use crate::store::{Intent, LEAST_ROOM, Record, State, Store, StoreTrouble};
+use crate::resource::{Prepared, Remark, Site, Trouble};
+use crate::store::{Intent, LEAST_ROOM, Record, Store, StoreTrouble};
 
 /// The most resources of one group, and of one transaction (H-09).
 pub(super) const GROUP: usize = 64;
 /// So many syncs at the same time; more gained nothing on the disks that were measured.
 const IN_FLIGHT: usize = 16;
-
-/// It was put in place, and when it was looked at again it was something else.
-const NOT_AS_WRITTEN: &str = "not_as_written";
-
-/// One resource whose turn has come.
-pub(super) struct Item<'a> {
-    pub(super) resource: &'a Resource,
-    pub(super) act: Act<'a>,
-}
-
-/// What is to be done with it.
-pub(super) enum Act<'a> {
-    /// It is as declared, and only the record is missing.
-    Record(Record),
-    /// It is to be changed.
-    Change { seen: Seen, change: Change, temporary: String },
-    /// It is a unit, and what is to be done is decided now. `due`: something was to be done when the pass began.
-    Unit { record: Option<&'a Record>, due: bool },
-}
 
 /// What makes changes, and stops making them when they could not be recorded.
 pub(super) struct Engine<'a> {
@@ -75,6 +56,8 @@ pub(super) struct Engine<'a> {
     pub(super) moved: bool,
     /// Something was changed in this pass.
     pub(super) touched: bool,
+    /// Something was recorded in this pass.
+    pub(super) recorded: bool,
     /// A file was changed from which the service manager reads its units.
     pub(super) unit_files: bool,
     /// What was taken and not yet done, and the keys of it.
@@ -106,6 +89,7 @@ impl<'a> Engine<'a> {
             triggers: Triggers::default(),
             moved: false,
             touched: false,
+            recorded: false,
             unit_files: false,
             taken: Vec::new(),
             pending: HashSet::new(),
@@ -295,7 +279,7 @@ impl<'a> Engine<'a> {
     pub(super) fn finish(&mut self, group: &[Item<'a>], attempts: Vec<Attempt>) {
         let begun: Vec<bool> = attempts.iter().map(|attempt| attempt.begun).collect();
         let unsynced = sync(attempts.iter().filter_map(|attempt| attempt.placed.as_ref().ok()?.as_ref()));
-        let is_unit = |item: &Item<'_>| item.resource.key.path().is_some_and(is_unit_file);
+        let is_unit = |item: &Item<'_>| is_unit_file(&item.resource.key);
         self.unit_files |= group.iter().zip(&begun).any(|(item, begun)| *begun && is_unit(item));
         // Before the record: once that is there nobody would know that it was still to be done.
         self.reload_units();
@@ -329,15 +313,20 @@ impl<'a> Engine<'a> {
     pub(super) fn record(
         &mut self,
         group: &[Item<'a>],
-        made: Vec<Result<(Record, Option<String>), Trouble>>,
+        made: Vec<Result<(Record, Option<Remark>), Trouble>>,
         altered: Vec<Record>,
     ) {
         let records = made.iter().flatten().map(|(record, _)| record.clone()).chain(altered).collect();
         let worked = group.iter().zip(&made).filter(|(_, made)| made.is_ok());
-        let drifts = worked.filter_map(|(item, _)| Some((item, item.drift()?)));
-        let events = drifts
-            .map(|(item, drift)| self.book.event(DRIFT_REPAIRED, &item.resource.key.to_string(), drift))
-            .collect::<Vec<_>>();
+        let drifts = worked.filter_map(|(item, _)| Some((DRIFT_REPAIRED, item, item.drift()?)));
+        let remarks = group.iter().zip(&made).filter_map(|(item, made)| {
+            let remark = made.as_ref().ok()?.1.as_ref().filter(|remark| remark.is_told())?;
+            Some((PACKAGE_REMARK, item, remark.reason.as_str()))
+        });
+        let event = |(kind, item, text): (&str, &Item<'_>, &str)| {
+            self.book.event(kind, &item.resource.key.to_string(), text)
+        };
+        let events = drifts.chain(remarks).map(event).collect::<Vec<_>>();
         self.keep(records, events);
         for (item, made) in group.iter().zip(made) {
             let verdict = match (made, self.halted_by_store()) {
@@ -352,6 +341,7 @@ impl<'a> Engine<'a> {
     /// Records, in one transaction with what is to be told of it.
     pub(super) fn keep(&mut self, records: Vec<Record>, events: Vec<NodeEvent>) {
         records.iter().for_each(|record| self.triggers.recorded(record));
+        self.recorded |= !records.is_empty();
         match self.store.record(records, Vec::new(), events.clone()) {
             Ok(()) => self.book.events.extend(events),
             Err(error) => {
@@ -363,106 +353,6 @@ impl<'a> Engine<'a> {
 
     pub(super) fn halted_by_store(&self) -> Option<Verdict> {
         self.stopped.as_ref().and(self.halted())
-    }
-}
-
-impl Item<'_> {
-    pub(super) const fn changes(&self) -> bool {
-        matches!(self.act, Act::Change { .. } | Act::Unit { due: true, .. })
-    }
-
-    fn drift(&self) -> Option<&str> {
-        match &self.act {
-            Act::Change { change, .. } => change.drift.as_deref(),
-            Act::Record(_) | Act::Unit { .. } => None,
-        }
-    }
-
-    pub(super) fn prepare(&self, site: &Site<'_>) -> Result<Option<Prepared>, Trouble> {
-        match &self.act {
-            Act::Record(_) | Act::Unit { .. } => Ok(None),
-            Act::Change { seen, temporary, .. } => {
-                site.prepare(&self.resource.spec, seen, temporary).map(Some)
-            }
-        }
-    }
-
-    /// Observes it again; only what matches earns a record.
-    pub(super) fn verify(&self, site: &Site<'_>, now: Millis) -> Result<Record, Trouble> {
-        let (seen_before, change) = match &self.act {
-            Act::Record(record) => return Ok(record.clone()),
-            Act::Unit { .. } => {
-                return Err(Trouble::failed("could_not_look", "a unit is looked at otherwise"));
-            }
-            Act::Change { seen, change, .. } => (seen, change),
-        };
-        let spec = &self.resource.spec;
-        let seen = site.observe(spec, true)?;
-        let differs = site.differences(spec, &seen)?;
-        let applied = match (seen.state(), differs.is_empty()) {
-            (Some(state), true) => applied(spec, state, seen_before),
-            (_, false) | (None, _) => {
-                let reason = format!("it was changed, and looked at again {}", differs.join(", "));
-                return Err(Trouble::failed(NOT_AS_WRITTEN, reason));
-            }
-        };
-        Ok(self.record(change, applied, now))
-    }
-
-    /// The record of what was put in place and is not as it was written any more: it says what was written, so that the
-    /// next pass knows the thing for ours and the rest for drift.
-    fn altered(&self, site: &Site<'_>, now: Millis) -> Option<Record> {
-        let Act::Change { change, .. } = &self.act else { return None };
-        Some(self.record(change, site.written(&self.resource.spec)?, now))
-    }
-
-    fn record(&self, change: &Change, applied: State, now: Millis) -> Record {
-        Record {
-            key: self.resource.key.to_string(),
-            module: self.resource.module.as_str().to_owned(),
-            origin: change.origin,
-            earlier: change.earlier.clone(),
-            applied,
-            recorded_at: now,
-        }
-    }
-
-    fn verdict(&self, note: Option<String>, sets_owner: bool) -> Verdict {
-        let Act::Change { change, .. } = &self.act else { return Verdict::plain(Outcome::Unchanged) };
-        let gone = self.resource.spec.is_absent();
-        let outcome = if gone { Outcome::Removed } else { Outcome::Applied };
-        let unowned = (!sets_owner && !gone && self.resource.key.path().is_some())
-            .then(|| "owner and group are not set in a sandbox".to_owned());
-        let drift = change.drift.as_ref().map(|drift| format!("repaired: {drift}"));
-        let code = if drift.is_some() {
-            Some("drift")
-        } else if note.is_some() {
-            Some("other_names")
-        } else {
-            unowned.is_some().then_some("sandbox")
-        };
-        let reason: Vec<String> = [drift, note, unowned].into_iter().flatten().collect();
-        Verdict { outcome, code, reason: (!reason.is_empty()).then(|| reason.join("; ")) }
-    }
-}
-
-/// What is written once keeps in its record what *we* wrote, not what the machine made of it since: only the former may
-/// ever be removed.
-fn applied(spec: &Spec, state: State, before: &Seen) -> State {
-    let create_once = match spec {
-        Spec::File(file) => file.present.as_ref().filter(|present| present.create_once),
-        Spec::Package(_) | Spec::Directory(_) | Spec::Unit(_) => None,
-    };
-    match (create_once, state, before) {
-        (
-            Some(present),
-            State::File { mode, uid, gid, .. } | State::Unread { mode, uid, gid, .. },
-            Seen::File { .. },
-        ) => {
-            let (size, sha256) = (present.content.size, present.content.sha256);
-            State::File { mode, uid, gid, size, sha256 }
-        }
-        (_, state, _) => state,
     }
 }
 

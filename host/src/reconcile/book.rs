@@ -96,6 +96,11 @@ impl<'a> Book<'a> {
         }
     }
 
+    /// What was said in the pass before of a resource whose turn has not come yet in this one.
+    pub(super) fn before(&self, key: &str) -> Option<&ResourceOutcome> {
+        self.previous.get(key).map(|before| &before.line)
+    }
+
     /// An event of this pass; `text` is bounded and escaped.
     pub(super) fn event(&self, kind: &str, key: &str, text: &str) -> NodeEvent {
         NodeEvent {

@@ -7,6 +7,7 @@ use tenure_protocol::declaration::Header;
 use tenure_protocol::id::ModuleName;
 use tenure_protocol::machine::Mode;
 use tenure_protocol::outcome::Origin;
+use tenure_protocol::resource::Resource;
 
 use super::plan::Sight;
 use crate::resource::unit::Active;
@@ -21,6 +22,16 @@ pub fn keeps_found(header: &Header, module: &ModuleName) -> bool {
     }
 }
 
+/// Whether what is seen of this very resource is kept, if it is not ours.
+pub(super) fn keeps(
+    header: &Header,
+    resource: &Resource,
+    sight: &Result<Sight, Trouble>,
+    records: &HashMap<String, Record>,
+) -> bool {
+    keeps_found(header, &resource.module) && !is_unit_of_ours(sight, records)
+}
+
 /// Whether this very thing is kept: it is there, in whatever form, and is not ours.
 pub fn is_held(keeps_found: bool, is_ours: bool, seen: &Seen) -> bool {
     keeps_found && !is_ours && seen.is_there()
@@ -28,11 +39,8 @@ pub fn is_held(keeps_found: bool, is_ours: bool, seen: &Seen) -> bool {
 
 /// Whether a unit that is there is one whose file we created, and nobody has it run or start with the machine: neither
 /// its content nor its state was found.
-pub(super) fn is_unit_of_ours(
-    sight: Option<&Result<Sight, Trouble>>,
-    records: &HashMap<String, Record>,
-) -> bool {
-    let Some(Ok(Sight { seen: Seen::Unit(shown), .. })) = sight else { return false };
+fn is_unit_of_ours(sight: &Result<Sight, Trouble>, records: &HashMap<String, Record>) -> bool {
+    let Ok(Sight { seen: Seen::Unit(shown), .. }) = sight else { return false };
     let file = records.get(&format!("file:{}", shown.fragment));
     let created = file.is_some_and(|record| record.origin == Origin::Created);
     created && !shown.is_enabled() && shown.active == Active::Inactive

@@ -13,7 +13,7 @@ use tenure_protocol::resource::{
 
 use super::plan::drift;
 use crate::ground::own::OWN_PACKAGE;
-use crate::resource::unit::Load;
+use crate::resource::unit::{Load, Until};
 use crate::resource::{Seen, Stands, Trouble};
 use crate::store::{Record, State};
 
@@ -119,7 +119,7 @@ fn package(name: &PackageName, record: &Record, seen: &Seen) -> Leave {
 fn unit(name: &UnitName, record: &Record, seen: &Seen) -> Leave {
     let (
         Seen::Unit(shown),
-        State::Unit { enabled, running, .. },
+        State::Unit { enabled, running, masked, .. },
         State::Unit { enabled: started, running: ran, .. },
     ) = (seen, &record.applied, &record.earlier)
     else {
@@ -128,21 +128,25 @@ fn unit(name: &UnitName, record: &Record, seen: &Seen) -> Leave {
     match shown.load {
         Load::Loaded => {}
         Load::NotFound => return Leave::Release("left: there is no such unit any more".to_owned()),
-        Load::Masked | Load::Bad(_) => {
+        Load::Masked(Until::Undone) if *masked => {}
+        Load::Masked(_) | Load::Bad(_) => {
             return Leave::Release("left: it cannot be started or stopped now".to_owned());
         }
     }
     let back = |ours: Option<bool>, earlier: Option<bool>, is: bool| {
         earlier.filter(|e| ours == Some(is) && *e != is)
     };
+    // Behind a mask of ours nobody sees whether it starts with the machine: as we left it.
+    let is_enabled = enabled.filter(|_| shown.masked().is_some()).unwrap_or(shown.is_enabled());
     let spec = UnitSpec {
         name: name.clone(),
-        enabled: back(*enabled, *started, shown.is_enabled()),
+        enabled: back(*enabled, *started, is_enabled),
         running: back(*running, *ran, shown.is_up()),
+        masked: (*masked && shown.masked().is_some()).then_some(false),
         restart_on: Vec::new(),
         reload_on: Vec::new(),
     };
-    if spec.enabled.is_none() && spec.running.is_none() {
+    if spec.enabled.is_none() && spec.running.is_none() && spec.masked.is_none() {
         return Leave::Release("left: as it was before us".to_owned());
     }
     Leave::Return(spec)

@@ -3,12 +3,15 @@
 
 use std::sync::Arc;
 
-use tenure_protocol::outcome::Origin;
-use tenure_protocol::resource::Spec;
+use tenure_protocol::outcome::{Origin, Outcome, ResourceOutcome};
+use tenure_protocol::resource::{PackageSpec, Resource, Spec};
 
-use super::apply::{Act, Engine, Item};
-use crate::resource::package::{Request, Terms, UNFINISHED, is_open, transact};
-use crate::resource::{Accounts, Seen, Site, Trouble};
+use super::apply::Engine;
+use super::book::Verdict;
+use super::item::{Act, Item};
+use crate::resource::package::{Request, Terms, UNFINISHED, is_open, note, transact};
+use crate::resource::remark::CONFIGURATION_KEPT;
+use crate::resource::{Accounts, Remark, Seen, Site, Trouble};
 use crate::store::{Record, State};
 
 impl<'a> Engine<'a> {
@@ -20,15 +23,50 @@ impl<'a> Engine<'a> {
             taken.iter().filter(|item| item.changes()).filter_map(request).collect();
         let mut said = self.transact(&requests).into_iter();
         let again = self.site.fresh();
-        let made: Vec<_> = taken
+        let mut made: Vec<_> = taken
             .iter()
             .map(|item| {
                 let said = if item.changes() { said.next().unwrap_or(Ok(())) } else { Ok(()) };
-                self.read_back(&again, item, said).map(|record| (record, None))
+                self.read_back(&again, item, said).map(|record| (record, remark_of(&again, item)))
             })
             .collect();
+        self.tell_of_others(taken, &mut made);
         self.keep_begun(&again, taken, &made);
         self.record(taken, made, Vec::new());
+    }
+
+    /// One that is as declared. What lies beside the configuration that was kept is told until it is gone.
+    pub(super) fn leave_package(&mut self, resource: &'a Resource, spec: &PackageSpec) {
+        let before = self.book.before(&resource.key.to_string());
+        let told = before.is_some_and(|before| before.code.as_deref() == Some(CONFIGURATION_KEPT));
+        let beside = told.then(|| note(self.site.tools, spec.name.as_str())).flatten();
+        let verdict = match beside {
+            Some(reason) => Verdict::because(Outcome::Unchanged, CONFIGURATION_KEPT, reason),
+            None => Verdict::plain(Outcome::Unchanged),
+        };
+        self.settle(resource, verdict);
+    }
+
+    /// One that is not as declared and is not tried. What was said when it was is told as long as nothing has changed.
+    pub(super) fn stop_package(&mut self, resource: &'a Resource, trouble: Trouble) {
+        let before = self.book.before(&resource.key.to_string());
+        let goes_on = |before: &&ResourceOutcome| {
+            let reason = before.reason.as_deref().unwrap_or_default();
+            trouble.code == UNFINISHED
+                && before.code.as_deref() == Some(UNFINISHED)
+                && reason.starts_with(&trouble.reason)
+        };
+        let reason = before.filter(goes_on).and_then(|before| before.reason.clone());
+        let trouble = Trouble { reason: reason.unwrap_or(trouble.reason), ..trouble };
+        self.settle(resource, trouble.into());
+    }
+
+    /// What went wrong with packages that came along is told of the first that was brought: nobody else speaks of them.
+    fn tell_of_others(&self, taken: &[Item<'a>], made: &mut [Result<(Record, Option<Remark>), Trouble>]) {
+        let mut brought = taken.iter().zip(made).filter(|(item, made)| item.changes() && made.is_ok());
+        if let Some((_, Ok((_, note)))) = brought.next() {
+            self.site.tools.other_remarks().into_iter().for_each(|(name, other)| other.join(&name, note));
+        }
     }
 
     /// What was brought and is not whole is ours all the same: it goes when it leaves the declaration.
@@ -36,7 +74,7 @@ impl<'a> Engine<'a> {
         &mut self,
         site: &Site<'_>,
         taken: &[Item<'a>],
-        made: &[Result<(Record, Option<String>), Trouble>],
+        made: &[Result<(Record, Option<Remark>), Trouble>],
     ) {
         let begun = |(item, made): (&Item<'_>, &Result<_, Trouble>)| {
             let Act::Change { change, .. } = &item.act else { return None };
@@ -91,6 +129,10 @@ impl<'a> Engine<'a> {
             }
         }
     }
+}
+
+fn remark_of(site: &Site<'_>, item: &Item<'_>) -> Option<Remark> {
+    site.tools.remark_of(request(item)?.name)
 }
 
 fn request<'i>(item: &'i Item<'_>) -> Option<Request<'i>> {

@@ -21,11 +21,12 @@ use super::apply::Engine;
 use super::book::{Book, Closed, Verdict};
 use super::places::Places;
 use super::plan::arrange;
+use super::quiet::{Found, Looked, is_still};
 use super::{leave, recover, release, survey};
 use crate::ground::Ground;
 use crate::ground::own::Own;
 use crate::program::Programs;
-use crate::resource::{Accounts, Site, Tools};
+use crate::resource::{Accounts, Recall, Site, Tools};
 use crate::store::{Record, Remembered, Store, StoreTrouble};
 use crate::walk::Walker;
 
@@ -112,6 +113,15 @@ impl Known {
 
 /// Runs one pass: looks at everything, changes what differs, reads it back, records it, and keeps outcomes and events.
 pub fn run(input: &PassInput<'_>) -> PassDone {
+    run_with(input, &Recall::default()).0
+}
+
+/// The same; what was read before and is untouched since is not read again. Also returns what was looked at, if
+/// everything was, and what was found where it came to nothing new.
+pub(super) fn run_with(
+    input: &PassInput<'_>,
+    recall: &Recall,
+) -> (PassDone, Option<(Looked, Option<Found>)>) {
     let begun = Instant::now();
     let now = Millis(input.clock.now().millis());
     let known = match Known::read(input.store) {
@@ -119,10 +129,11 @@ pub fn run(input: &PassInput<'_>) -> PassDone {
         Err(error) => {
             let trouble = StoreTrouble::of(&error);
             let why = trouble.refusal.happened.clone();
-            return blind(input, now, "store_unreadable", &why, Some(trouble));
+            return (blind(input, now, "store_unreadable", &why, Some(trouble)), None);
         }
     };
-    let tools = Tools::new(input.ground, input.programs, Some(input.store), input.cancelled);
+    let tools = Tools::new(input.ground, input.programs, Some(input.store), input.cancelled)
+        .remembering(input.store.units());
     if input.programs.is_some() {
         // Packages bring accounts and files: before anybody looks.
         tools.finish_packages();
@@ -130,11 +141,19 @@ pub fn run(input: &PassInput<'_>) -> PassDone {
     let own = Own::look(input.ground);
     let walker = match Walker::new(input.ground, &own) {
         Ok(walker) => walker,
-        Err(error) => return blind(input, now, "could_not_look", &chain(&error), None),
+        Err(error) => return (blind(input, now, "could_not_look", &chain(&error), None), None),
     };
     let accounts = Arc::new(Accounts::read(&walker));
     let sets_owner = !input.ground.is_sandbox();
-    let site = Site { walker, accounts, contents: input.store, sets_owner, tools: &tools };
+    let recall = Some(recall);
+    let site = Site {
+        walker,
+        accounts: Arc::clone(&accounts),
+        contents: input.store,
+        sets_owner,
+        tools: &tools,
+        recall,
+    };
     let Known { mut records, previous, pass } = known;
     let book = Book::new(pass, now, previous, input.progress);
     let mut engine = Engine::new(site, input.store, book, input.clock, input.cancelled);
@@ -146,15 +165,20 @@ pub fn run(input: &PassInput<'_>) -> PassDone {
             engine.unrecorded = true;
         }
     }
+    let mut looked = None;
     if let Some(declaration) = &input.declaration {
         let places = Places::of(&engine.site, declaration);
         let (ours, no_longer) = places.respell(&engine.site, declaration, &mut records);
+        engine.recorded |= !ours.is_empty();
         if let Err(error) = input.store.record(ours, no_longer, Vec::new()) {
             engine.stop(&error);
         }
-        reconcile(&mut engine, declaration, &records, &places, input.looked);
+        looked = reconcile(&mut engine, declaration, &records, &places, input.looked);
     }
-    conclude(input, engine, begun)
+    let is_new = engine.touched || engine.recorded || !engine.unsettled.is_empty();
+    let done = conclude(input, engine, begun);
+    let is_still = !is_new && done.kept && done.store_trouble.is_none() && is_still(&done.outcomes);
+    (done, looked.map(|looked| (looked, is_still.then_some(Found { own, accounts }))))
 }
 
 fn reconcile<'a>(
@@ -163,16 +187,21 @@ fn reconcile<'a>(
     records: &'a HashMap<String, Record>,
     places: &Places<'_>,
     looked: &(dyn Fn(usize) + Sync),
-) {
+) -> Option<Looked> {
     let (before, after) = leave::leaving(records, declaration);
     engine.know(declaration, records);
     engine.book.total = declaration.entries.len() + before.len() + after.len();
     release::let_go(engine, &before, records, places, true);
     let Ok(order) = arrange(declaration) else {
         // Parsing has refused circles and missing needs already.
-        return;
+        return None;
     };
     let mut sights = survey::survey(&engine.site, declaration, records, places, looked);
+    let lost = survey::without_lost_masks(declaration, records, &sights);
+    if !lost.is_empty() {
+        engine.keep(lost, Vec::new());
+    }
+    let looked = Looked::of(&engine.site, engine.book.now, declaration, records, &sights);
     let mut turns = VecDeque::with_capacity(order.len());
     for at in order {
         match declaration.entries.get(at) {
@@ -195,6 +224,7 @@ fn reconcile<'a>(
     agenda::work(engine, turns, records);
     release::let_go(engine, &after, records, places, false);
     engine.reload_units();
+    Some(looked)
 }
 
 fn refuse(engine: &mut Engine<'_>, unsupported: &Unsupported) {

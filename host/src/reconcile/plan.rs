@@ -160,12 +160,13 @@ pub fn drift(applied: &State, seen: &Seen) -> Option<String> {
         (State::Package { version: ours }, Seen::Package { version, .. }) => {
             words.extend(version_drift(ours.as_deref(), version.as_deref()));
         }
-        (State::Unit { enabled, running, .. }, Seen::Unit(shown)) => {
+        (State::Unit { enabled, running, masked, .. }, Seen::Unit(shown)) => {
             let now = |ours: Option<bool>, is: bool, yes: &str, no: &str| {
                 ours.filter(|ours| *ours != is).map(|_| format!("it was {}", if is { yes } else { no }))
             };
             words.extend(now(*enabled, shown.is_enabled(), "enabled", "disabled"));
             words.extend(now(*running, shown.is_up(), "started", "stopped"));
+            words.extend((*masked && shown.masked().is_none()).then(|| "it was unmasked".to_owned()));
         }
         (
             State::File { .. }

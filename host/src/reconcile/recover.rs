@@ -12,8 +12,9 @@ use tenure_protocol::resource::{ResourceKey, Spec, UnitSpec};
 
 use super::apply::Engine;
 use crate::ground::own::is_unit_file;
+use crate::resource::unit::Until;
 use crate::resource::{Seen, Site, Trouble};
-use crate::store::{Intent, Record, State, Wanted};
+use crate::store::{Intent, Record, State, Store, Wanted};
 
 /// What of an intent was found to be so.
 struct Worked {
@@ -22,7 +23,7 @@ struct Worked {
     repaired: bool,
 }
 
-/// What became of a repair is told, though by whom it was needed nobody knows any more.
+/// A repair is told, though what was wrong is not noted any more.
 const REPAIRED: &str = "it was not as it was left, and was put right just before the host was started anew";
 
 /// Brings `records` up to what really is ours, and the store with them. Returns the keys of which that is not known.
@@ -44,12 +45,13 @@ pub(super) fn recover(
         let worked = intent.key.parse::<ResourceKey>().ok().map(|key| {
             clear(&engine.site, &key, &intent.temporary);
             // Whether the service manager has read it since, nobody knows.
-            unit_files |= key.path().is_some_and(is_unit_file);
+            unit_files |= is_unit_file(&key);
             worked(&engine.site, intent, known, engine.book.now)
         });
         match worked {
             Some(Ok(Some(Worked { record, repaired }))) => {
-                events.extend(repaired.then(|| engine.book.event(DRIFT_REPAIRED, &record.key, REPAIRED)));
+                let drift = intent.drift.as_deref().or(repaired.then_some(REPAIRED));
+                events.extend(drift.map(|drift| engine.book.event(DRIFT_REPAIRED, &record.key, drift)));
                 ours.push(record);
             }
             Some(Ok(None)) if goes_on && is_package(intent) => drop(unsettled.insert(intent.key.clone())),
@@ -63,6 +65,26 @@ pub(super) fn recover(
     engine.book.events.extend(events);
     engine.unit_files = unit_files;
     Ok(unsettled)
+}
+
+/// The same for a preview, which changes nothing: brings `records` up to what [`recover`] would find to be ours. Answers
+/// whether anything was begun and not ended.
+pub(super) fn foresee(
+    site: &Site<'_>,
+    store: &Store,
+    records: &mut HashMap<String, Record>,
+    now: Millis,
+) -> Result<bool, DatabaseError> {
+    let intents = store.intents()?;
+    for intent in &intents {
+        let known = records.get(&intent.key);
+        if intent.key.parse::<ResourceKey>().is_ok()
+            && let Ok(Some(Worked { record, .. })) = worked(site, intent, known, now)
+        {
+            records.insert(record.key.clone(), record);
+        }
+    }
+    Ok(!intents.is_empty())
 }
 
 fn clear(site: &Site<'_>, key: &ResourceKey, temporary: &str) {
@@ -135,14 +157,24 @@ fn unit(
     is_there: bool,
 ) -> Option<State> {
     let state = declared_only(seen.state()?, spec);
+    let masked_now = masked_since(spec, intent, seen);
     match known {
-        // What it restarts on is in its record already.
+        Some(known) if masked_now => Some(known.applied.clone().masked_by_us()),
+        // What it restarts on, and whether its mask is ours, is in its record already.
         Some(known) => {
             let state = state.following_as(&known.applied);
             (is_there && state == known.applied).then_some(state)
         }
+        None if masked_now => Some(state.masked_by_us()),
         None => (is_there || state != declared_only(intent.earlier.clone(), spec)).then_some(state),
     }
+}
+
+/// Whether it was masked since its intent was noted, which was to be: by us.
+fn masked_since(spec: &UnitSpec, intent: &Intent, seen: &Seen) -> bool {
+    let before = matches!(intent.earlier, State::Unit { masked: true, .. });
+    let masked = matches!(seen, Seen::Unit(shown) if shown.masked() == Some(Until::Undone));
+    spec.masked == Some(true) && masked && !before
 }
 
 /// A unit that was about to be restarted and runs anew since, with what lay there when it was noted.
@@ -165,9 +197,10 @@ fn begun(intent: &Intent, seen: &Seen) -> Option<State> {
 /// Of a unit only what is declared is kept, and what it restarts on is not known to have been there when it began.
 fn declared_only(state: State, spec: &UnitSpec) -> State {
     match state {
-        State::Unit { enabled, running, on } => State::Unit {
+        State::Unit { enabled, running, masked: _, on } => State::Unit {
             enabled: enabled.filter(|_| spec.enabled.is_some()),
             running: running.filter(|_| spec.running.is_some()),
+            masked: false,
             on,
         },
         state => state,

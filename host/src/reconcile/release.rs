@@ -11,10 +11,12 @@ use super::attempt::sync;
 use super::book::Verdict;
 use super::leave::{self, Leave};
 use super::places::Places;
+use super::survey;
 use crate::ground::own::is_unit_file;
 use crate::resource::package::Request;
+use crate::resource::remark::CONFIGURATION_KEPT;
 use crate::resource::unit::{Fired, acts};
-use crate::resource::{MOST_COUNTED, Placed, Seen, Site, Trouble, counted};
+use crate::resource::{Kind, MOST_COUNTED, Placed, Remark, Seen, Site, Trouble, counted};
 use crate::store::{Intent, Record, Wanted};
 
 /// What became of one that left, before it was recorded.
@@ -35,6 +37,7 @@ pub(super) fn intent(record: &Record) -> Intent {
         earlier: record.earlier.clone(),
         wanted: Wanted::Gone,
         temporary: String::new(),
+        drift: None,
     }
 }
 
@@ -88,7 +91,10 @@ fn one(site: &Site<'_>, record: &Record, records: &HashMap<String, Record>, plac
         let reason = "this version of the host does not know this kind; its record stays";
         return Left::Stays(Trouble::failed("unsupported_kind", reason));
     };
-    let seen = site.look_at(&key, record.applied.size_read());
+    let mut seen = site.look_at(&key, record.applied.size_read());
+    if let Ok(seen) = &mut seen {
+        survey::remember(seen, Some(&record.applied));
+    }
     let spec = match leave::decide(&key, record, &seen, places.holder(site, &key)) {
         Leave::Gone => return Left::Removed(None),
         Leave::Release(reason) => return Left::Released(reason),
@@ -120,9 +126,9 @@ fn returned(site: &Site<'_>, spec: UnitSpec, seen: Option<&Seen>) -> Left {
     let Some(Seen::Unit(shown)) = seen else {
         return Left::Released("left: it was not looked at".to_owned());
     };
-    let name = spec.name.as_str();
-    let said = acts(&spec, shown, Fired::Nothing).into_iter().try_for_each(|act| site.tools.act(act, name));
-    site.tools.look_at_units(&[name]);
+    let by = |act| site.tools.act(act, shown.real_name(&spec.name));
+    let said = acts(&spec, shown, Fired::Nothing).into_iter().try_for_each(by);
+    site.tools.look_at_units(&[spec.name.as_str()]);
     Left::Returned(Spec::Unit(spec), said)
 }
 
@@ -201,16 +207,21 @@ fn settle(engine: &mut Engine<'_>, left: Vec<(&Record, Left)>) {
                 Left::Stays(trouble) => trouble.into(),
                 Left::Removed(placed) => {
                     let unsynced = placed.as_ref().and_then(|placed| unsynced.get(&placed.dir.inode()));
-                    removed(&again, record, unsynced, placed.as_ref().and_then(|placed| placed.note.clone()))
+                    let other_names = placed.as_ref().and_then(|placed| placed.note.clone());
+                    let package = record.key.strip_prefix("package:");
+                    let note = other_names.or_else(|| again.tools.remark_of(package?));
+                    removed(&again, record, unsynced, note)
                 }
             };
             (record, verdict)
         })
         .collect();
+    let stays = verdicts.iter().filter(|(_, verdict)| !verdict.outcome.is_as_declared());
+    let lost_masks = stays.filter_map(|(record, _)| lost_mask(&again, record)).collect();
     drop(again);
     for (record, _) in verdicts.iter().filter(|(_, verdict)| verdict.outcome == Outcome::Removed) {
         let key = record.key.parse::<ResourceKey>().ok();
-        engine.unit_files |= key.as_ref().and_then(ResourceKey::path).is_some_and(is_unit_file);
+        engine.unit_files |= key.as_ref().is_some_and(is_unit_file);
     }
     // Before the record goes: afterwards nobody would know that it was still to be done.
     engine.reload_units();
@@ -228,7 +239,7 @@ fn settle(engine: &mut Engine<'_>, left: Vec<(&Record, Left)>) {
         })
         .collect();
     let keys = gone.iter().map(|(record, _)| record.key.clone()).collect();
-    let recorded = engine.store.record(Vec::new(), keys, events.clone());
+    let recorded = engine.store.record(lost_masks, keys, events.clone());
     match recorded {
         Ok(()) => engine.book.events.extend(events),
         Err(error) => {
@@ -262,15 +273,28 @@ fn back(site: &Site<'_>, spec: &Spec, said: Result<(), Trouble>) -> Verdict {
     }
 }
 
+/// What stays on record of a unit whose mask was taken back, where not all that had to follow worked.
+fn lost_mask(site: &Site<'_>, record: &Record) -> Option<Record> {
+    let key = record.key.parse::<ResourceKey>().ok().filter(|key| key.kind() == ResourceKind::Unit)?;
+    survey::without_lost_mask(record, &site.look_at(&key, None).ok()?)
+}
+
 /// Removed is only said of what is no longer there.
-fn removed(site: &Site<'_>, record: &Record, unsynced: Option<&String>, note: Option<String>) -> Verdict {
+fn removed(site: &Site<'_>, record: &Record, unsynced: Option<&String>, note: Option<Remark>) -> Verdict {
     if let Some(why) = unsynced {
         return Trouble::failed("io_error", why.clone()).into();
     }
     let seen = record.key.parse::<ResourceKey>().map(|key| site.look_at(&key, None));
     match seen {
         Ok(Ok(Seen::Nothing | Seen::Package { version: None, unfinished: None, .. })) => {
-            Verdict { outcome: Outcome::Removed, code: note.is_some().then_some("other_names"), reason: note }
+            let code = match note.as_ref().map(|note| note.kind) {
+                Some(Kind::ScriptFailed) => Some("package_script_failed"),
+                Some(Kind::ConfigurationKept) => Some(CONFIGURATION_KEPT),
+                Some(Kind::OtherNames) => Some("other_names"),
+                Some(Kind::CarriedOver) | None => None,
+            };
+            let reason = note.map(|note| note.reason);
+            Verdict { outcome: Outcome::Removed, code, reason }
         }
         Ok(Err(trouble)) => trouble.into(),
         Ok(Ok(_)) | Err(_) => Trouble::failed("not_as_written", "it was removed, and is there again").into(),

@@ -10,6 +10,7 @@ use tenure_protocol::resource::{Resource, ResourceKind};
 use super::hold;
 use super::places::Places;
 use super::plan::{Sight, needs_reading};
+use crate::resource::unit::{Load, Until};
 use crate::resource::{Seen, Site, Trouble};
 use crate::store::{Record, State};
 
@@ -49,11 +50,14 @@ pub(super) fn look(
     let unit = |resource: &&Resource| resource.key.kind() == ResourceKind::Unit;
     let units: Vec<&str> = resources.iter().flatten().copied().filter(unit).map(|r| r.key.name()).collect();
     if !units.is_empty() {
-        site.tools.look_at_units(&units);
+        site.tools.glance_at_units(&units);
     }
     let count = AtomicUsize::new(0);
     let look = |resource: &Option<&Resource>| {
         looked(count.fetch_add(1, Ordering::Relaxed));
+        if site.tools.is_cancelled() {
+            return resource.map(|_| Err(Trouble::cancelled()));
+        }
         resource.map(|resource| one(site, header, resource, records))
     };
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
@@ -78,11 +82,12 @@ fn one(
     resource: &Resource,
     records: &HashMap<String, Record>,
 ) -> Result<Sight, Trouble> {
-    let is_ours = records.contains_key(&resource.key.to_string());
+    let record = records.get(&resource.key.to_string());
+    let is_ours = record.is_some();
     // What will be kept as found, whatever it is, is not read.
     let held = !is_ours && header.is_some_and(|header| hold::keeps_found(header, &resource.module));
     let deep = !held && needs_reading(&resource.spec, is_ours);
-    let seen = observe(site, resource, records.get(&resource.key.to_string()), deep)?;
+    let seen = observe(site, resource, record, deep)?;
     let differs = site.differences(&resource.spec, &seen);
     Ok(Sight { seen, differs })
 }
@@ -100,12 +105,47 @@ pub(super) fn observe(
     deep: bool,
 ) -> Result<Seen, Trouble> {
     let mut seen = site.observe(&resource.spec, deep)?;
-    if let (Seen::Unit(shown), Some(State::Unit { running: Some(true), .. })) =
-        (&mut seen, record.map(|record| &record.applied))
-    {
-        shown.has_run();
-    }
+    remember(&mut seen, record.map(|record| &record.applied));
     Ok(seen)
+}
+
+/// Adds to what is seen of a unit what only our record knows: that it has run, and whose mask it is.
+pub(super) fn remember(seen: &mut Seen, applied: Option<&State>) {
+    if let (Seen::Unit(shown), Some(State::Unit { running, masked, .. })) = (seen, applied) {
+        if *running == Some(true) {
+            shown.has_run();
+        }
+        shown.masked_by_us = *masked && shown.masked() == Some(Until::Undone);
+    }
+}
+
+/// The record without a mask of ours that is there no longer, whoever took it back; none where the record says that
+/// already. Otherwise the next mask, which is somebody else's, would pass for ours.
+pub(super) fn without_lost_mask(record: &Record, seen: &Seen) -> Option<Record> {
+    let (Seen::Unit(shown), State::Unit { masked: true, enabled, running, on }) = (seen, &record.applied)
+    else {
+        return None;
+    };
+    if shown.masked() == Some(Until::Undone) || matches!(shown.load, Load::Bad(_)) {
+        return None;
+    }
+    let applied = State::Unit { enabled: *enabled, running: *running, masked: false, on: on.clone() };
+    Some(Record { applied, ..record.clone() })
+}
+
+/// The same of everything that was looked at.
+pub(super) fn without_lost_masks(
+    declaration: &Declaration,
+    records: &HashMap<String, Record>,
+    sights: &[Option<Result<Sight, Trouble>>],
+) -> Vec<Record> {
+    let lost = |(entry, sight): (&Entry, &Option<Result<Sight, Trouble>>)| match (entry, sight) {
+        (Entry::Known(resource), Some(Ok(sight))) => {
+            without_lost_mask(records.get(&resource.key.to_string())?, &sight.seen)
+        }
+        (Entry::Known(_) | Entry::Unsupported(_), _) => None,
+    };
+    declaration.entries.iter().zip(sights).filter_map(lost).collect()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! One turn of the loop, on its worker thread: what is stored is read, one pass is run, and what changed is said in
 //! the log. With no identity there is nothing to hold, except by hand.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -10,23 +10,26 @@ use tenure_actors::watchdog::Progress;
 use tenure_actors::work::Panicked;
 use tenure_protocol::declaration::{Declaration, DeclarationError, Header};
 use tenure_protocol::event::{self, NodeEvent};
+use tenure_protocol::id::{Digest, Millis};
 use tenure_protocol::outcome::Outcome;
 use tenure_protocol::refusal::{Refusal, chain};
 use tenure_protocol::report::{Summary, Trigger};
 use tracing::field::display;
 
 use super::actor::Setting;
-use super::intake;
 use super::pass::{self, PassDone, PassInput, Rejected};
+use super::quiet::Memory;
+use super::{intake, patience, quiet};
 use crate::identity::StoredIdentity;
 use crate::outbox::Report;
 use crate::program::{self, ProgramError, Programs, Ran};
-use crate::store::{Cure, StoreTrouble};
+use crate::resource::Reading;
+use crate::store::{Cure, Store, StoreTrouble};
 
 /// What a turn came to.
 #[derive(Debug)]
 pub(super) enum Turn {
-    /// There is nothing to hold here.
+    /// There is nothing to hold here, or the loop ends and nothing more was begun.
     Idle,
     /// A pass was run.
     Done {
@@ -34,6 +37,8 @@ pub(super) enum Turn {
         report: Box<Report>,
         /// Why the store could not be read or written, if it could not.
         store_trouble: Option<StoreTrouble>,
+        /// Whether something waits for somebody else's work with packages.
+        waits: bool,
     },
 }
 
@@ -80,11 +85,11 @@ impl NoTurn {
 /// One turn; where it finds the store lost, what can be done about that is done, and the daemon asked to open it anew.
 pub(super) fn run(
     setting: &Setting,
-    trigger: Trigger,
+    (trigger, reading): (Trigger, Reading),
     refused: Option<Rejected>,
     cancelled: &AtomicBool,
 ) -> Result<Turn, NoTurn> {
-    let mut turn = hold(setting, trigger, refused, cancelled);
+    let mut turn = hold(setting, (trigger, reading), refused, cancelled);
     let trouble = match &turn {
         Ok(Turn::Done { store_trouble, .. }) => store_trouble.as_ref(),
         Err(NoTurn::Store(trouble)) => Some(trouble),
@@ -112,7 +117,7 @@ pub(super) fn run(
 /// What stands in the way of the cure is what is told, also upward.
 fn name_anew(turn: &mut Result<Turn, NoTurn>, trouble: StoreTrouble) {
     match turn {
-        Ok(Turn::Done { report, store_trouble }) => {
+        Ok(Turn::Done { report, store_trouble, .. }) => {
             let refused = &mut report.summary.refused;
             if *refused == store_trouble.as_ref().map(|trouble| trouble.refusal.clone()) {
                 *refused = Some(trouble.refusal.clone());
@@ -126,7 +131,7 @@ fn name_anew(turn: &mut Result<Turn, NoTurn>, trouble: StoreTrouble) {
 
 fn hold(
     setting: &Setting,
-    trigger: Trigger,
+    (trigger, reading): (Trigger, Reading),
     refused: Option<Rejected>,
     cancelled: &AtomicBool,
 ) -> Result<Turn, NoTurn> {
@@ -136,37 +141,24 @@ fn hold(
     let _idle = Idle(setting.progress.clone());
     setting.progress.step("reconcile", STEP);
     let store = &setting.store;
-    let stored = store.declaration()?;
+    let held = store.declaration_held()?;
     let identity = store.identity::<StoredIdentity>()?;
-    if identity.is_none() && (trigger != Trigger::Asked || stored.is_none()) {
+    if identity.is_none() && (trigger != Trigger::Asked || held.is_none()) {
         store.in_place()?;
         return Ok(Turn::Idle);
     }
-    let declaration = stored
-        .map(|stored| Declaration::parse(&stored.bytes))
-        .transpose()
-        .map_err(|error| NoTurn::Refused(not_understood(error)))?
-        .map(Arc::new);
-    // One that was applied by hand, or is of an earlier life: under another identity it would drop what is ours.
-    let (declaration, refused) = match (declaration, &identity) {
-        (Some(declaration), Some(identity)) if !identity.is_meant_by(&declaration.header) => {
-            let why = not_ours(&declaration.header, identity);
-            (None, refused.or(Some(Rejected { revision: None, why })))
-        }
-        (declaration, _) => (declaration, refused),
-    };
     let progress = |at: pass::Progress<'_>| {
         if at.done.is_multiple_of(SAY_EVERY) {
             setting.progress.step(format!("reconcile ({} of {})", at.done, at.total), STEP);
         }
     };
     let announced = program::of(&setting.ground).map(|programs| Announced { programs, setting });
-    let done = pass::run(&PassInput {
+    let mut input = PassInput {
         ground: &setting.ground,
         programs: announced.as_ref().map(|announced| -> &dyn Programs { announced }),
         store,
         clock: setting.clock.as_ref(),
-        declaration: declaration.clone(),
+        declaration: None,
         trigger,
         refused,
         looked: &|looked| {
@@ -176,17 +168,85 @@ fn hold(
         },
         progress: &progress,
         cancelled,
-    });
-    if let Some(declaration) = &declaration
-        && let Err(error) = intake::tidy(store, declaration)
+    };
+    // One that panicked has left nothing in it that could be believed too long.
+    let mut memory = setting.memory.lock().unwrap_or_else(PoisonError::into_inner);
+    let now = Millis(setting.clock.now().millis());
+    let how = (memory.begin(now, reading == Reading::Whole), setting.full_look);
+    quiet_or_ordinary(&mut input, &mut memory, how, held.map(|(_, sha256)| sha256), identity.as_ref())
+}
+
+/// A quiet pass where that says all, else an ordinary one. `held`: which declaration the store holds.
+pub(super) fn quiet_or_ordinary(
+    input: &mut PassInput<'_>,
+    memory: &mut Memory,
+    how: (Reading, Duration),
+    held: Option<Digest>,
+    identity: Option<&StoredIdentity>,
+) -> Result<Turn, NoTurn> {
+    if how.0 == Reading::Whole {
+        input.store.units().lock().unwrap_or_else(PoisonError::into_inner).forget();
+    }
+    if let Some(sha256) = held
+        && let Some(summary) = quiet::pass(input, memory, how, sha256, identity)
     {
-        tracing::debug!(%error, "content that nothing needs was not dropped");
+        reconciled(&summary);
+        let (changed, forgotten, read_whole) = (Vec::new(), Vec::new(), memory.read_whole());
+        let report = Box::new(Report { summary, changed, forgotten, all: None, read_whole });
+        return Ok(Turn::Done { report, store_trouble: None, waits: false });
+    }
+    if input.cancelled.load(Ordering::Relaxed) {
+        // The loop ends, and nobody waits for more: all would be read once more, and nothing done.
+        return Ok(Turn::Idle);
+    }
+    ordinary(input, memory, how, identity)
+}
+
+/// Everything is decided anew.
+fn ordinary(
+    input: &mut PassInput<'_>,
+    memory: &mut Memory,
+    how: (Reading, Duration),
+    identity: Option<&StoredIdentity>,
+) -> Result<Turn, NoTurn> {
+    let store = input.store;
+    let (declaration, sha256) = declared(store)?;
+    // One that was applied by hand, or is of an earlier life: under another identity it would drop what is ours.
+    input.declaration = match (declaration, identity) {
+        (Some(declaration), Some(identity)) if !identity.is_meant_by(&declaration.header) => {
+            let why = not_ours(&declaration.header, identity);
+            input.refused = input.refused.take().or(Some(Rejected { revision: None, why }));
+            None
+        }
+        (declaration, _) => declaration,
+    };
+    let recall = memory.take(how.0);
+    let (done, looked) = pass::run_with(input, &recall);
+    drop(recall);
+    if let Some(declaration) = &input.declaration {
+        if let Some((looked, found)) = looked.filter(|_| !input.cancelled.load(Ordering::Relaxed)) {
+            memory.keep(how, looked, found, (sha256, &declaration.header), &done.summary);
+        }
+        if let Err(error) = intake::tidy(store, declaration) {
+            tracing::debug!(%error, "content that nothing needs was not dropped");
+        }
     }
     say(&done);
     let PassDone { summary, outcomes, changed, forgotten, kept, store_trouble, .. } = done;
+    let waits = patience::waits(&outcomes);
     let all = (!kept).then_some(outcomes);
-    let report = Box::new(Report { summary, changed, forgotten, all });
-    Ok(Turn::Done { report, store_trouble })
+    input.declaration = None;
+    memory.move_down();
+    let report = Box::new(Report { summary, changed, forgotten, all, read_whole: memory.read_whole() });
+    Ok(Turn::Done { report, store_trouble, waits })
+}
+
+/// What the store holds, and its digest.
+fn declared(store: &Store) -> Result<(Option<Arc<Declaration>>, Digest), NoTurn> {
+    let Some(stored) = store.declaration()? else { return Ok((None, Digest::of(&[]))) };
+    let declaration = Declaration::parse(&stored.bytes);
+    let declaration = declaration.map_err(|error| NoTurn::Refused(not_understood(error)))?;
+    Ok((Some(Arc::new(declaration)), stored.sha256))
 }
 
 /// Programs whose time is told to the watchdog before they begin: a transaction of packages may take longer than any
@@ -227,16 +287,17 @@ impl Programs for Announced<'_> {
 }
 
 /// One pass over what is stored, for a command that has taken the store's lock; with the store's own trouble, if any.
-pub(crate) fn by_hand(setting: &Setting) -> Result<(Summary, Option<Refusal>), Refusal> {
-    match run(setting, Trigger::Asked, None, &AtomicBool::new(false)).map_err(NoTurn::refusal)? {
+pub fn by_hand(setting: &Setting, reading: Reading) -> Result<(Summary, Option<Refusal>), Refusal> {
+    match run(setting, (Trigger::Asked, reading), None, &AtomicBool::new(false)).map_err(NoTurn::refusal)? {
         Turn::Idle => Err(nothing_to_hold()),
-        Turn::Done { report, store_trouble } => {
+        Turn::Done { report, store_trouble, .. } => {
             Ok((report.summary, store_trouble.map(|trouble| trouble.refusal)))
         }
     }
 }
 
-/// One line per change of state; a quiet pass is quiet (H-10).
+/// One line per change of state, and one that sums the pass up: all that a quiet pass says, and one that fails as the
+/// pass before it did (H-10).
 fn say(done: &PassDone) {
     // What could not be kept is no news: the next pass finds it anew, and says it when it is kept.
     let is_news = |event: &&NodeEvent| {
@@ -248,22 +309,15 @@ fn say(done: &PassDone) {
             event::DRIFT_REPAIRED => tracing::info!(key, what = event.text, "drift repaired"),
             event::FAILURE_BEGAN => tracing::warn!(key, why = event.text, "failure began"),
             event::FAILURE_ENDED => tracing::info!(key, "failure ended"),
+            event::PACKAGE_REMARK => {
+                tracing::warn!(key, what = event.text, "package brought, not without remark")
+            }
             event::REMOVED => tracing::info!(key, "removed"),
             event::RELEASED => tracing::info!(key, why = event.text, "released"),
             kind => tracing::info!(%kind, key, what = event.text, "event"),
         }
     }
-    let summary = &done.summary;
-    // What was applied in the pass before and is as declared in this one is no news.
-    let changed = done.changed.iter().any(|line| line.outcome != Outcome::Unchanged);
-    let moved = done.events.iter().any(|event| is_news(&event)) || done.kept && changed;
-    match summary.trigger {
-        Trigger::Start | Trigger::Declaration | Trigger::Asked => reconciled(summary),
-        Trigger::Timer | Trigger::Reconnect if moved => reconciled(summary),
-        Trigger::Timer | Trigger::Reconnect => {
-            tracing::debug!(trigger = %summary.trigger.as_str(), took = %took(summary), "reconciled, nothing new");
-        }
-    }
+    reconciled(&done.summary);
 }
 
 fn reconciled(summary: &Summary) {
@@ -337,16 +391,4 @@ pub(super) fn broke_off(panicked: &Panicked) -> Refusal {
         "this is a fault of the host; what was changed before is recorded or planned again",
         "report it with what `journalctl -u tenure-host` shows; the host tries again by itself",
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_pass_that_broke_off_is_our_fault_and_says_where_to_look() {
-        let refusal = broke_off(&Panicked { said: "index out of bounds".to_owned() });
-        assert_eq!(refusal.code, "pass_broke_off");
-        assert!(refusal.remedy.contains("journalctl -u tenure-host"), "{refusal:?}");
-    }
 }

@@ -10,11 +10,12 @@ use tenure_protocol::id::Millis;
 use tenure_protocol::outcome::{Origin, Outcome};
 use tenure_protocol::resource::{Resource, ResourceKey, Spec, UnitSpec};
 
-use super::apply::{Act as Doing, Engine, Item};
+use super::apply::Engine;
 use super::book::Verdict;
+use super::item::{Act as Doing, Item};
 use super::plan::drift;
 use super::survey;
-use crate::resource::unit::{Act, Active, Shown, acts};
+use crate::resource::unit::{Act, Active, Fired, Shown, Until, acts};
 use crate::resource::{Seen, Site, Trouble};
 use crate::store::{Intent, Record, State, Wanted};
 
@@ -23,6 +24,10 @@ const SETTLE: Duration = Duration::from_millis(1_500);
 /// How often what is still on its way up is looked at again, and how many times.
 const AGAIN: Duration = Duration::from_secs(1);
 const MOST_LOOKS: usize = 30;
+
+/// One that was started anew by itself so often, and the last time less than this ago, does not stay up.
+const OFTEN: u64 = 2;
+const YOUNG: Duration = Duration::from_secs(60);
 
 /// One unit, with what is done with it.
 struct Turn<'a> {
@@ -67,7 +72,9 @@ impl<'a> Engine<'a> {
         let names: Vec<&str> = taken.iter().map(|item| item.resource.key.name()).collect();
         let unread = self.unit_files;
         self.reload_units();
-        if self.touched || unread {
+        // What is only remembered is enough for leaving it, and not for acting on it.
+        let acts = |item: &Item<'_>| item.changes() || self.is_fired(item);
+        if self.touched || unread || self.site.tools.has_recalled(&names) && taken.iter().any(acts) {
             self.site.tools.look_at_units(&names);
         }
         let stale = |item: &Item<'_>| match self.site.observe(&item.resource.spec, false) {
@@ -78,6 +85,15 @@ impl<'a> Engine<'a> {
             self.unit_files = true;
             self.reload_units();
             self.site.tools.look_at_units(&names);
+        }
+    }
+
+    fn is_fired(&self, item: &Item<'_>) -> bool {
+        match (self.site.observe(&item.resource.spec, false), &item.resource.spec, &item.act) {
+            (Ok(Seen::Unit(shown)), Spec::Unit(spec), Doing::Unit { record, .. }) => {
+                self.triggers.fired(spec, *record, self.began(&shown)).0 != Fired::Nothing
+            }
+            (Ok(_) | Err(_), _, _) => false,
         }
     }
 
@@ -102,6 +118,9 @@ impl<'a> Engine<'a> {
         };
         let (fired, key) = self.triggers.fired(spec, *record, self.began(shown));
         let acts = acts(spec, shown, fired);
+        if acts.is_empty() && spec.running == Some(true) {
+            self.stays(spec, shown).map_err(Verdict::from)?;
+        }
         if !acts.is_empty()
             && let Some(verdict) = self.blocked(item.resource).or_else(|| self.halted())
         {
@@ -121,6 +140,21 @@ impl<'a> Engine<'a> {
         })
     }
 
+    /// One that ends again and again does not run, though whoever looks may find it up.
+    fn stays(&self, spec: &UnitSpec, shown: &Shown) -> Result<(), Trouble> {
+        let young = self.site.tools.age(shown.began).is_some_and(|age| age < YOUNG);
+        if shown.again || shown.restarts >= OFTEN && young && !shown.passes {
+            let (times, name) = (shown.restarts, &spec.name);
+            let how = if shown.again { format!("; it ended with {}", shown.result) } else { String::new() };
+            let reason = format!(
+                "it was started anew by itself {times} times and does not stay up{how}; `journalctl -u {name}` on the \
+                 machine says why"
+            );
+            return Err(Trouble::failed("unit_died", reason));
+        }
+        Ok(())
+    }
+
     /// Notes that this unit is about to be restarted: whoever finds the note can tell whether it was (H-09).
     fn journal(&mut self, turn: &Turn<'a>) -> Result<(), Verdict> {
         let Seen::Unit(shown) = &turn.before else { return Ok(()) };
@@ -135,6 +169,7 @@ impl<'a> Engine<'a> {
             earlier: turn.before.state().unwrap_or(State::Absent),
             wanted: Wanted::Restarted { spec, began, on: self.triggers.on(turn.spec) },
             temporary: String::new(),
+            drift: turn.drift.clone(),
         }]);
         self.halted_by_store().map_or(Ok(()), Err)
     }
@@ -148,12 +183,7 @@ impl<'a> Engine<'a> {
     fn end(&self, turn: Turn<'a>, first: &Looks, last: &Looks) -> Ended<'a> {
         if turn.acts.is_empty() {
             let record = self.unit_record(&turn, &turn.before, true);
-            return Ended {
-                resource: turn.resource,
-                record,
-                verdict: Verdict::plain(Outcome::Unchanged),
-                drift: None,
-            };
+            return Ended { resource: turn.resource, record, verdict: turn.unchanged(), drift: None };
         }
         let name = turn.spec.name.as_str();
         let never = || Err(Trouble::unknown("could_not_look", "it was not looked at again"));
@@ -171,9 +201,11 @@ impl<'a> Engine<'a> {
             Err(trouble) => {
                 // What we did with it is ours to take back, also where it did not help.
                 let seen = self.site.observe(&turn.resource.spec, false).ok();
-                let record = seen
-                    .filter(|_| turn.record.is_none() && turn.changes_state())
-                    .and_then(|seen| self.unit_record(&turn, &seen, false));
+                let ours = turn.does(&[Act::Mask]) || turn.record.is_none() && turn.changes_state();
+                let record = seen.and_then(|seen| {
+                    let lost = || survey::without_lost_mask(turn.record?, &seen);
+                    if ours { self.unit_record(&turn, &seen, false) } else { lost() }
+                });
                 Ended { resource: turn.resource, record, verdict: trouble.into(), drift: None }
             }
         }
@@ -183,10 +215,19 @@ impl<'a> Engine<'a> {
     fn unit_record(&self, turn: &Turn<'a>, seen: &Seen, began: bool) -> Option<Record> {
         let Seen::Unit(shown) = seen else { return None };
         let spec = turn.spec;
+        let (was_enabled, ran, by_us, on) = match turn.record.map(|record| &record.applied) {
+            Some(State::Unit { enabled, running, masked, on }) => (*enabled, *running, *masked, on.clone()),
+            Some(_) | None => (None, None, false, Default::default()),
+        };
+        let by_us = by_us || turn.does(&[Act::Mask]);
+        // What is no longer declared, and still is as we left it, is ours to take back all the same.
+        let hidden = shown.masked().is_some();
+        let was_enabled = was_enabled.filter(|was| hidden || *was == shown.is_enabled());
         let applied = State::Unit {
-            enabled: spec.enabled.map(|_| shown.is_enabled()),
-            running: spec.running.map(|_| shown.is_up()),
-            on: if began { self.triggers.on(spec) } else { Default::default() },
+            enabled: spec.enabled.map(|_| shown.is_enabled()).or(was_enabled),
+            running: spec.running.map(|_| shown.is_up()).or(ran.filter(|ran| *ran == shown.is_up())),
+            masked: by_us && spec.masked == Some(true) && shown.masked() == Some(Until::Undone),
+            on: if began { self.triggers.on(spec) } else { on },
         };
         let module = turn.resource.module.as_str();
         match turn.record {
@@ -235,8 +276,23 @@ struct Ended<'a> {
 
 impl Turn<'_> {
     fn act(&mut self, site: &Site<'_>) {
-        let name = self.spec.name.as_str();
+        let Seen::Unit(shown) = &self.before else { return };
+        let name = shown.real_name(&self.spec.name);
         self.said = self.acts.iter().try_for_each(|act| site.tools.act(*act, name));
+    }
+
+    /// By which name systemd knows it, where it is declared by another one (O-16).
+    fn alias(&self) -> Option<String> {
+        let Seen::Unit(shown) = &self.before else { return None };
+        let (name, real) = (self.spec.name.as_str(), shown.real_name(&self.spec.name));
+        (name != real).then(|| format!("{name} is another name of {real}"))
+    }
+
+    fn unchanged(&self) -> Verdict {
+        match self.alias() {
+            Some(alias) => Verdict::because(Outcome::Unchanged, "alias", alias),
+            None => Verdict::plain(Outcome::Unchanged),
+        }
     }
 
     fn does(&self, wanted: &[Act]) -> bool {
@@ -245,21 +301,29 @@ impl Turn<'_> {
 
     /// Whether it was brought to another state, not only restarted.
     fn changes_state(&self) -> bool {
-        self.does(&[Act::Enable, Act::Disable, Act::Start, Act::Stop])
+        self.does(&[
+            Act::Enable,
+            Act::Disable,
+            Act::DisableUntilBoot,
+            Act::Start,
+            Act::Stop,
+            Act::Mask,
+            Act::Unmask,
+        ])
     }
 
     /// One that does its work and ends is forgotten by systemd: that it did so is what the act itself has said, which
     /// waits for it.
     fn credit(&self, last: &mut Seen) {
         if let (Seen::Unit(shown), Ok(())) = (last, &self.said)
-            && self.does(&[Act::Start, Act::Restart])
+            && self.does(&[Act::Start, Act::Restart, Act::Await])
         {
             shown.has_run();
         }
     }
 
     fn begins(&self) -> bool {
-        self.does(&[Act::Start, Act::Restart, Act::Reload])
+        self.does(&[Act::Start, Act::Restart, Act::Reload, Act::Await])
     }
 
     /// Whether all that was to be done is there to be seen.
@@ -303,11 +367,18 @@ impl Turn<'_> {
             let reason = format!("{how}{said}; `journalctl -u {name}` on the machine says why");
             Err(Trouble::failed("unit_died", reason))
         };
-        if shown.active == Active::Starting {
+        if shown.again {
             return died(format!(
-                "it was still on its way up after {MOST_LOOKS} s (result: {})",
+                "it was started, ended with {}, and is to be started anew by itself",
                 shown.result
             ));
+        }
+        if shown.active == Active::Starting {
+            let reason = format!(
+                "it is still on its way up after {MOST_LOOKS} s; systemd goes on with it, and the next pass looks again; \
+                 `systemctl status {name}` says what it waits for"
+            );
+            return Err(Trouble::outstanding("unit_starting", reason));
         }
         if shown.active == Active::Failed || !shown.is_up() && shown.result != "success" {
             return died(format!("it was started and ended with {}", shown.result));
@@ -334,8 +405,15 @@ impl Turn<'_> {
         let drift = self.drift.as_ref().map(|drift| format!("repaired: {drift}"));
         let word = if self.does(&[Act::Restart]) { "restarted" } else { "reloaded" };
         let fired = self.fired.map(|key| format!("{word}, since {key} was changed"));
-        let code = if drift.is_some() { Some("drift") } else { fired.is_some().then_some(word) };
-        let reason: Vec<String> = [drift, fired].into_iter().flatten().collect();
+        let alias = self.alias();
+        let code = if drift.is_some() {
+            Some("drift")
+        } else if fired.is_some() {
+            Some(word)
+        } else {
+            alias.is_some().then_some("alias")
+        };
+        let reason: Vec<String> = [drift, fired, alias].into_iter().flatten().collect();
         Verdict { outcome: Outcome::Applied, code, reason: (!reason.is_empty()).then(|| reason.join("; ")) }
     }
 }
@@ -353,7 +431,7 @@ fn watch(site: &Site<'_>, turns: &[Turn<'_>]) -> (Looks, Looks) {
     }
     for _ in 0..MOST_LOOKS {
         let rising = |turn: &&&Turn<'_>| match last.get(turn.spec.name.as_str()) {
-            Some(Ok(Seen::Unit(shown))) => shown.active == Active::Starting,
+            Some(Ok(Seen::Unit(shown))) => shown.active == Active::Starting && !shown.again,
             Some(_) | None => false,
         };
         let rising: Vec<&Turn<'_>> = begun.iter().filter(rising).copied().collect();

@@ -10,7 +10,7 @@ use crate::walk::read::{Found, read_all};
 use crate::walk::{WalkError, Walker};
 
 /// Names and numbers, as they stood when the pass began.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Accounts {
     users: HashMap<Box<str>, u32>,
     groups: HashMap<Box<str>, u32>,

@@ -4,7 +4,7 @@
 use tenure_protocol::resource::{DirectoryPresent, DirectorySpec};
 
 use super::trouble::changing;
-use super::{Adapter, Prepared, Seen, Site, Step, Trouble};
+use super::{Adapter, Prepared, Seen, Site, Step, Trouble, carry};
 use crate::ground::own::Touch;
 use crate::walk::change::Fresh;
 
@@ -36,7 +36,7 @@ impl Adapter for DirectoryAdapter<'_> {
             (Seen::Directory(stat), Some(DirectoryPresent { mode, owner, group })) => {
                 self.0.standing_differs(stat, *mode, owner, group)
             }
-            (Seen::Link { to }, _) => Err(Trouble::link(to)),
+            (Seen::Link { to }, _) => Err(Trouble::link(to, "remove the link")),
             (Seen::File { .. }, _) => {
                 Err(Trouble::refused("path_is_file", "path is a file, not a directory"))
             }
@@ -50,6 +50,7 @@ impl Adapter for DirectoryAdapter<'_> {
     }
 
     fn prepare(&self, spec: &DirectorySpec, seen: &Seen, temporary: &str) -> Result<Prepared, Trouble> {
+        self.is_free(spec, seen)?;
         let (dir, _) = self.0.parent(&spec.path)?;
         let step = match (seen, &spec.present) {
             (Seen::Directory(_), None) => Step::RemoveDirectory,
@@ -80,6 +81,13 @@ impl Adapter for DirectoryAdapter<'_> {
 }
 
 impl DirectoryAdapter<'_> {
+    /// Whether no flag forbids the change; of a way that is not there yet nobody knows.
+    pub(super) fn is_free(&self, spec: &DirectorySpec, seen: &Seen) -> Result<(), Trouble> {
+        let Ok((dir, name)) = self.0.parent(&spec.path) else { return Ok(()) };
+        let is_set = matches!(seen, Seen::Directory(_)) && spec.present.is_some();
+        carry::is_free(&dir, name, &spec.path, !is_set)
+    }
+
     fn opens_to_others(&self, present: &DirectoryPresent) -> bool {
         let to_owner = self.0.sets_owner && self.0.accounts.user(&present.owner) != Some(0);
         to_owner || present.mode.bits() & 0o022 != 0

@@ -8,10 +8,11 @@ use sha2::{Digest as _, Sha256};
 use tenure_protocol::id::Digest;
 use tenure_protocol::resource::{FilePresent, FileSpec};
 
-use super::trouble::{changing, copying, writing};
-use super::{Adapter, ContentsError, Prepared, Seen, Site, Step, Trouble};
+use super::trouble::{changing, copying};
+use super::{Adapter, ContentsError, Prepared, Remark, Seen, Site, Step, Trouble, carry};
 use crate::walk::Dir;
-use crate::walk::change::{ChangeError, Fresh, Owner};
+use crate::walk::carry::Attributes;
+use crate::walk::change::{Fresh, Owner};
 use crate::walk::read::{ReadError, Stat, read_all};
 
 /// The adapter of files.
@@ -32,7 +33,11 @@ impl Adapter for FileAdapter<'_> {
             (Seen::Nothing, Some(_)) => Ok(vec!["it is missing".to_owned()]),
             (Seen::File { .. }, None) => Ok(vec!["it is there".to_owned()]),
             (Seen::File { stat, sha256 }, Some(present)) => self.differs(present, stat, *sha256),
-            (Seen::Link { to }, _) => Err(Trouble::link(to)),
+            (Seen::Link { to }, Some(present)) if present.replace_link => {
+                Ok(vec![format!("it is a link to {to}, which would be replaced and not followed")])
+            }
+            (Seen::Link { to }, Some(_)) => Err(Trouble::link(to, "say `replace_link = true` of it")),
+            (Seen::Link { to }, None) => Err(Trouble::link(to, "remove the link")),
             (Seen::Directory(_), _) => {
                 Err(Trouble::refused("path_is_directory", "path is a directory, not a file"))
             }
@@ -48,9 +53,19 @@ impl Adapter for FileAdapter<'_> {
     fn prepare(&self, spec: &FileSpec, seen: &Seen, temporary: &str) -> Result<Prepared, Trouble> {
         let (dir, name) = self.0.parent(&spec.path)?;
         let (step, note) = match (seen, &spec.present) {
-            (Seen::File { stat, .. }, None) => (Step::RemoveFile(*stat), other_names(stat, "")),
+            (Seen::File { stat, .. }, None) => {
+                carry::is_free(&dir, name, &spec.path, true)?;
+                (Step::RemoveFile(*stat), Remark::of_file(other_names(stat, ""), None))
+            }
             (Seen::Nothing, Some(present)) => {
-                (Step::Create(self.write(&dir, spec, present, temporary, None)?), None)
+                carry::is_free(&dir, name, &spec.path, true)?;
+                let carried = Attributes::default();
+                (Step::Create(self.write(&dir, spec, present, temporary, (None, carried))?), None)
+            }
+            (Seen::Link { to }, Some(present)) if present.replace_link => {
+                carry::is_free(&dir, name, &spec.path, true)?;
+                let fresh = self.write(&dir, spec, present, temporary, (None, Attributes::default()))?;
+                (Step::ReplaceLink(fresh, to.clone()), None)
             }
             (Seen::File { stat, sha256 }, Some(present)) => {
                 self.replace(&dir, name, spec, present, (stat, *sha256), temporary)?
@@ -99,18 +114,73 @@ impl FileAdapter<'_> {
         present: &FilePresent,
         (seen, sha256): (&Stat, Option<Digest>),
         temporary: &str,
-    ) -> Result<(Step, Option<String>), Trouble> {
-        let same_content = present.create_once || sha256 == Some(present.content.sha256);
+    ) -> Result<(Step, Option<Remark>), Trouble> {
         if present.create_once && !dir.is_trusted() {
             self.is_their_own(spec, present, seen)?;
         }
-        if same_content && self.is_ours_alone(seen) {
+        let (in_place, carried) = self.way(dir, name, spec, present, (seen, sha256))?;
+        if in_place {
             let owner = self.0.owner(&present.owner, &present.group)?;
             return Ok((Step::SetFile { seen: *seen, mode: present.mode.bits(), owner }, None));
         }
         let existing = present.create_once.then_some(Existing { name, seen });
-        let fresh = self.write(dir, spec, present, temporary, existing)?;
-        Ok((Step::Replace(fresh, *seen), other_names(seen, ", with what was there")))
+        let fresh = self.write(dir, spec, present, temporary, (existing, carried))?;
+        let note = Remark::of_file(other_names(seen, ", with what was there"), carry::words(fresh.carried()));
+        Ok((Step::Replace(fresh, *seen), note))
+    }
+
+    /// Whether the file is altered where it is; else what goes over to the one that takes its place. The error says
+    /// what bars either.
+    fn way(
+        &self,
+        dir: &Dir,
+        name: &str,
+        spec: &FileSpec,
+        present: &FilePresent,
+        (seen, sha256): (&Stat, Option<Digest>),
+    ) -> Result<(bool, Attributes), Trouble> {
+        let owner = self.0.owner(&present.owner, &present.group)?;
+        let same_content = present.create_once || sha256 == Some(present.content.sha256);
+        let in_place = same_content && self.is_ours_alone(seen);
+        let same_owner = owner.is_none_or(|owner| owner == (seen.uid, seen.gid));
+        if in_place && same_owner {
+            carry::is_free(dir, name, &spec.path, false)?;
+            carry::may_be_set(dir, name, &spec.path, seen)?;
+            return Ok((true, Attributes::default()));
+        }
+        carry::is_free(dir, name, &spec.path, !in_place)?;
+        let carried = carry::carried(self.0, dir, name, &spec.path, seen, owner)?;
+        // A change of owner takes capabilities away, where it is: then a whole new file takes its place.
+        let in_place = in_place && !carried.has_capability();
+        if !in_place {
+            carry::is_free(dir, name, &spec.path, true)?;
+            carry::can_go_over(&spec.path, &carried)?;
+        }
+        Ok((in_place, carried))
+    }
+
+    /// What would be said of the change, without making it.
+    pub(super) fn foresee(&self, spec: &FileSpec, seen: &Seen) -> Result<Option<Remark>, Trouble> {
+        let (dir, name) = match (seen, self.0.parent(&spec.path)) {
+            (Seen::Nothing | Seen::File { .. }, Ok(found)) => found,
+            _ => return Ok(None),
+        };
+        match (seen, &spec.present) {
+            (Seen::File { stat, sha256 }, Some(present)) => {
+                let (in_place, carried) = self.way(&dir, name, spec, present, (stat, *sha256))?;
+                let names = carried.names();
+                // The system gives a new file its label by itself, mostly the same.
+                let told: Vec<String> = names.into_iter().filter(|name| name != "security.selinux").collect();
+                let is_replaced = !in_place;
+                let others = other_names(stat, ", with what was there").filter(|_| is_replaced);
+                Ok(Remark::of_file(others, carry::words(&told).filter(|_| is_replaced)))
+            }
+            (Seen::File { stat, .. }, None) => {
+                carry::is_free(&dir, name, &spec.path, true)?;
+                Ok(Remark::of_file(other_names(stat, ""), None))
+            }
+            _ => carry::is_free(&dir, name, &spec.path, true).map(|()| None),
+        }
     }
 
     /// Where somebody else can write the directory, he can move a file there that is not his. Its content, which nobody
@@ -141,7 +211,7 @@ impl FileAdapter<'_> {
         spec: &FileSpec,
         present: &FilePresent,
         temporary: &str,
-        existing: Option<Existing<'_>>,
+        (existing, carried): (Option<Existing<'_>>, Attributes),
     ) -> Result<Fresh, Trouble> {
         let owner: Option<Owner> = self.0.owner(&present.owner, &present.group)?;
         let mut trouble = None;
@@ -156,12 +226,10 @@ impl FileAdapter<'_> {
                 io::Error::other(text)
             })
         };
-        let fresh = Fresh::file(dir, temporary, present.mode.bits(), owner, &mut fill);
+        let fresh = Fresh::file(dir, temporary, present.mode.bits(), owner, &carried, &mut fill);
         match (trouble, fresh) {
             (Some(error), _) => Err(copying(&spec.path, error)),
-            (None, Ok(fresh)) => Ok(fresh),
-            (None, Err(ChangeError::Io { act, source })) => Err(writing(&spec.path, act, &source)),
-            (None, Err(error)) => Err(changing(&spec.path, dir, temporary, error)),
+            (None, fresh) => fresh.map_err(|error| changing(&spec.path, dir, temporary, error)),
         }
     }
 
@@ -185,7 +253,7 @@ impl FileAdapter<'_> {
 fn copy_existing(dir: &Dir, existing: &Existing<'_>, file: &mut File) -> Result<(), ContentsError> {
     let taking = |error: ReadError| match error {
         ReadError::Io(error) => ContentsError::Taking(error),
-        ReadError::Exchanged => ContentsError::Taking(io::Error::other("it was exchanged")),
+        ReadError::Exchanged => ContentsError::Exchanged,
     };
     let (mut from, stat) = dir.open_file(existing.name).map_err(taking)?;
     if !stat.is_untouched(existing.seen) {

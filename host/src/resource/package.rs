@@ -5,24 +5,37 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use tenure_protocol::resource::{PackageSpec, PackageWanted};
+use tenure_protocol::text::shown;
 
+use super::remark::Remarks;
 use super::{Seen, Tools, Trouble};
 use crate::ground::own::OWN_PACKAGE;
 
 mod apart;
 mod apt;
+mod beside;
 mod database;
+mod debian;
+mod dnf;
 mod dpkg;
+mod evr;
 mod finish;
+mod foresee;
+mod hand;
 mod journal;
 mod lock;
+mod meaning;
 mod owner;
+mod pacman;
+mod proven;
+mod rpm;
 mod transact;
 mod transaction;
 mod version;
 
-pub(crate) use apart::{STILL_RUNNING, is_open};
+pub(crate) use apart::{STILL_RUNNING, is_open, passes};
 pub(super) use dpkg::Packages;
+pub(crate) use foresee::{Moves, foresee};
 pub(crate) use journal::{Begun, Journal, Unwritten};
 pub(crate) use transact::{Request, Terms, transact};
 
@@ -37,11 +50,25 @@ pub(crate) type Names<'a> = BTreeSet<&'a str>;
 /// The code of a package that dpkg began with and did not finish.
 pub(crate) const UNFINISHED: &str = "package_unfinished";
 
+/// Whether it says that dpkg is half-way, with this package or with another.
+pub(crate) fn is_unfinished(code: &str) -> bool {
+    code == UNFINISHED || code == lock::INTERRUPTED
+}
+
 impl Tools<'_> {
     /// What is installed, as it was when it was first asked for.
     fn packages(&self) -> Result<Arc<Packages>, Trouble> {
         self.programs()?;
-        self.packages_seen().get_or_insert_with(|| database::read(self)).clone()
+        self.packages_seen().get_or_insert_with(|| self.package_manager()?.database()).clone()
+    }
+
+    /// Whether the packages of this machine are dpkg's.
+    fn is_dpkg(&self) -> Result<bool, Trouble> {
+        Ok(self.package_manager()?.keeps_a_journal())
+    }
+
+    fn apt(&self) -> Result<Apt<'_>, Trouble> {
+        Ok(Apt { programs: self.programs()?, keeps_cache: !self.only_looks() })
     }
 
     /// A transaction of an earlier life of the host that still runs, as what it makes of packages.
@@ -49,7 +76,7 @@ impl Tools<'_> {
         if !self.has_service_manager() {
             return Ok(None);
         }
-        let running = Apt { programs: self.programs()? }.running()?;
+        let running = self.apt()?.running()?;
         Ok(running.map(|unit| apart::still_running(&unit)))
     }
 
@@ -67,47 +94,79 @@ pub(super) fn observe(tools: &Tools<'_>, spec: &PackageSpec) -> Result<Seen, Tro
             and remove it by hand when the machine is no node any more";
         return Err(Trouble::refused("own_package", reason));
     }
-    let package = packages.get(spec.name.as_str());
+    let named = spec.name.as_str();
+    let manager = tools.package_manager()?;
+    // What is to be gone is to be gone in every architecture.
+    let elsewhere = || packages.here(named).next().map(|(_, package)| package);
+    let package = match &spec.wanted {
+        PackageWanted::Absent => {
+            packages.get(named).filter(|one| one.state != PackageState::Gone).or_else(elsewhere)
+        }
+        wanted => packages.pick(named, |version| manager.takes(wanted, version)),
+    };
     let unfinished = package.filter(|package| package.state == PackageState::Broken);
-    if unfinished.is_some()
+    // dpkg says itself that it is not done yet; the others list a package before its script has run.
+    let is_begun = || {
+        let begun = if manager.keeps_a_journal() { None } else { tools.begun()? };
+        Ok::<_, Trouble>(begun.is_some_and(|begun| begun.contains_key(spec.name.as_str())))
+    };
+    if (unfinished.is_some() || is_begun()?)
         && let Some(trouble) = tools.at_work()?
     {
         return Err(trouble);
     }
+    if unfinished.is_some() {
+        // Whoever else is at work now may just be half-way with it.
+        manager.free()?;
+    }
     Ok(Seen::Package {
-        version: package.filter(|one| one.state != PackageState::Gone).map(|one| one.version.clone()),
-        unfinished: unfinished.map(|package| package.word.clone()),
+        version: package.filter(|one| one.state != PackageState::Gone).map(|one| one.version.to_string()),
+        unfinished: unfinished.map(|package| package.word.to_string()),
         hold: package.is_some_and(|package| package.hold),
     })
 }
 
+/// What lies beside the configuration of a package that was kept, in words, where its manager leaves it to be looked for.
+pub(crate) fn note(tools: &Tools<'_>, name: &str) -> Option<String> {
+    if !tools.is_dpkg().is_ok_and(|is| is) {
+        return None;
+    }
+    let beside = beside::new_versions(tools, name);
+    (!beside.is_empty()).then(|| {
+        format!(
+            "its configuration was kept as it was; what the new version brings lies beside it: {}",
+            shown(&beside.join(", "), 300)
+        )
+    })
+}
+
 /// In what a package differs from what is declared.
-pub(super) fn differences(spec: &PackageSpec, seen: &Seen) -> Result<Vec<String>, Trouble> {
+pub(super) fn differences(
+    tools: &Tools<'_>,
+    spec: &PackageSpec,
+    seen: &Seen,
+) -> Result<Vec<String>, Trouble> {
     let Seen::Package { version, unfinished, hold } = seen else {
         return Err(Trouble::failed("changed_meanwhile", "there is nothing of this kind to look at"));
     };
     let PackageSpec { name, wanted } = spec;
+    let manager = tools.package_manager()?;
     if let Some(word) = unfinished {
-        // What was being unpacked cannot be configured.
-        let half = format!("apt-get install --reinstall {name}");
-        let command = if word == "half-installed" { half.as_str() } else { "dpkg --configure -a" };
-        let reason = format!(
-            "dpkg began with {name} and did not finish: it is {word}; run `{command}` on the machine and look at what \
-             it says"
-        );
-        return Err(Trouble::failed(UNFINISHED, reason));
+        return Err(Trouble::failed(UNFINISHED, manager.unfinished(name.as_str(), word)));
     }
     let differs = match (version, wanted) {
         (None, PackageWanted::Absent) => return Ok(Vec::new()),
         (Some(version), PackageWanted::Absent) => format!("it is installed, at {version}"),
         (None, PackageWanted::Present) => "it is not installed".to_owned(),
         (None, wanted) => format!("it is not installed, declared {wanted}"),
-        (Some(version), wanted) if wanted.takes(version) => return Ok(Vec::new()),
+        (Some(version), wanted) if manager.takes(wanted, version) => return Ok(Vec::new()),
         (Some(version), wanted) => format!("its version is {version}, declared {wanted}"),
     };
-    if *hold && version.is_some() {
-        let reason =
-            format!("{differs}, and somebody put it on hold; `apt-mark unhold {name}` lets it be changed");
+    if let Some(version) = version.as_deref().filter(|_| *hold) {
+        let unhold = (manager.words().unhold)(name.as_str());
+        let reason = format!(
+            "held by the operator at {version}: {differs}; it stays so, and {unhold} on the machine lets it be changed"
+        );
         return Err(Trouble::refused("package_on_hold", reason));
     }
     Ok(vec![differs])

@@ -2,14 +2,16 @@
 //! looked at when it is first asked for, once for everybody, and again when somebody has changed what it says. Where
 //! only a directory tree is held there is neither.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::Trouble;
 use super::package::{Journal, Packages};
-use super::unit::Shown;
+use super::remark::{Remark, Remarks};
+use super::unit::{Memory, Shown};
+use crate::config::PackageManager;
 use crate::ground::Ground;
 use crate::program::Programs;
 
@@ -22,8 +24,14 @@ pub struct Tools<'a> {
     pub(super) journal: Option<&'a dyn Journal>,
     /// Set: what only waits is not waited for any longer.
     pub(super) cancelled: &'a AtomicBool,
+    manager: OnceLock<Result<PackageManager, Trouble>>,
     packages: Mutex<Option<Result<Arc<Packages>, Trouble>>>,
+    remarks: Mutex<Remarks>,
     units: Mutex<HashMap<String, Result<Shown, Trouble>>>,
+    /// What is remembered of units from pass to pass; none: nothing.
+    pub(super) memory: Option<&'a Mutex<Memory>>,
+    /// Of these units what was seen last was only remembered.
+    recalled: Mutex<HashSet<String>>,
     /// Whether the sources were read anew in this pass, and what came of it.
     pub(super) updated: OnceLock<Result<(), Trouble>>,
 }
@@ -41,10 +49,35 @@ impl<'a> Tools<'a> {
             ground,
             journal,
             cancelled,
+            manager: OnceLock::new(),
             packages: Mutex::default(),
+            remarks: Mutex::default(),
             units: Mutex::default(),
+            memory: None,
+            recalled: Mutex::default(),
             updated: OnceLock::new(),
         }
+    }
+
+    /// The same, remembering units from pass to pass.
+    pub(crate) const fn remembering(mut self, memory: &'a Mutex<Memory>) -> Self {
+        self.memory = Some(memory);
+        self
+    }
+
+    /// Whether the pass was told to end.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+
+    /// Whether it only looks: where nothing could be noted, nothing is changed.
+    pub(super) fn only_looks(&self) -> bool {
+        self.journal.is_none()
+    }
+
+    /// Whether what only looks was told to stop. What changes the machine asks for itself, where it may stop.
+    pub(crate) fn is_called_off(&self) -> bool {
+        self.only_looks() && self.cancelled.load(Ordering::Relaxed)
     }
 
     /// What runs programs here.
@@ -72,8 +105,37 @@ impl<'a> Tools<'a> {
         self.at("/run/systemd/system").is_dir()
     }
 
+    /// The configuration of the host.
+    pub(super) fn config(&self) -> PathBuf {
+        self.ground.config()
+    }
+
+    /// Which package manager is this machine's.
+    pub(super) const fn manager_chosen(&self) -> &OnceLock<Result<PackageManager, Trouble>> {
+        &self.manager
+    }
+
+    /// Keeps what is to be told of packages that were brought all the same.
+    pub(super) fn remark(&self, remarks: Remarks) {
+        self.remarks.lock().unwrap_or_else(PoisonError::into_inner).extend(remarks);
+    }
+
+    /// What is to be told of this package, once.
+    pub(crate) fn remark_of(&self, name: &str) -> Option<Remark> {
+        self.remarks.lock().unwrap_or_else(PoisonError::into_inner).remove(name)
+    }
+
+    /// What is to be told of all others, once.
+    pub(crate) fn other_remarks(&self) -> Remarks {
+        std::mem::take(&mut *self.remarks.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     pub(super) fn packages_seen(&self) -> MutexGuard<'_, Option<Result<Arc<Packages>, Trouble>>> {
         self.packages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn units_recalled(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.recalled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn units_seen(&self) -> MutexGuard<'_, HashMap<String, Result<Shown, Trouble>>> {

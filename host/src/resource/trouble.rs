@@ -9,7 +9,10 @@ use tenure_protocol::refusal::chain;
 use tenure_protocol::resource::{Principal, ResourceKey};
 
 use super::ContentsError;
+use crate::walk::carry::MOST_IN_ALL;
 use crate::walk::change::ChangeError;
+use crate::walk::flag::Flag;
+use crate::walk::read::Stat;
 use crate::walk::{Dir, WalkError};
 
 /// What a trouble makes of the resource.
@@ -45,12 +48,23 @@ impl Trouble {
         Self { stands: Stands::Failed, code, reason: reason.into() }
     }
 
-    pub(super) fn outstanding(code: &'static str, reason: impl Into<String>) -> Self {
+    pub(crate) fn outstanding(code: &'static str, reason: impl Into<String>) -> Self {
         Self { stands: Stands::Outstanding, code, reason: reason.into() }
+    }
+
+    pub(crate) fn cancelled() -> Self {
+        Self::outstanding("cancelled", "the pass was ended before its turn came")
     }
 
     pub(crate) fn unknown(code: &'static str, reason: impl Into<String>) -> Self {
         Self { stands: Stands::Unknown, code, reason: reason.into() }
+    }
+
+    /// Whoever looks was told to stop before its turn.
+    pub(crate) fn called_off() -> Self {
+        let reason = "looking at this machine took too long and was ended before the turn of this one; plan again, or \
+            run `tenure-host plan` there, which takes its time";
+        Self::unknown("not_looked_at", reason)
     }
 
     /// Whether it says that what lay at the place was left as it was found.
@@ -74,10 +88,59 @@ impl Trouble {
         Self::refused("same_place", reason)
     }
 
-    pub(super) fn link(to: &str) -> Self {
+    pub(crate) fn mount_point(of: String) -> Self {
+        Self::refused("mount_point", format!("this path is a mount point of {of}; unmount it first"))
+    }
+
+    /// `or`: what to do where the link itself is not meant.
+    pub(super) fn link(to: &str, or: &str) -> Self {
+        Self::refused("path_is_link", format!("path is a link to {to}; declare that path, or {or}"))
+    }
+
+    /// `place`: what the flag is on.
+    pub(super) fn flag(flag: Flag, place: &str) -> Self {
+        match flag {
+            Flag::Immutable => Self::failed(
+                "immutable_flag",
+                format!("the immutable flag is set on {place}; nothing was tried; `chattr -i` clears it"),
+            ),
+            Flag::AppendOnly => Self::failed(
+                "append_only_flag",
+                format!("the append-only flag is set on {place}; nothing was tried; `chattr -a` clears it"),
+            ),
+        }
+    }
+
+    pub(super) fn cannot_carry(path: &DeclaredPath, name: &str, why: &str) -> Self {
         Self::refused(
-            "path_is_link",
-            format!("path is a link to {to}; declare that path, or remove the link"),
+            "cannot_carry",
+            format!(
+                "the file at {path} has {name}, which is not carried over to a new one: {why}; it stays as it is; to \
+                 have it replaced without, run `setfattr -x {name} {path}`"
+            ),
+        )
+    }
+
+    /// More than one file may have: nobody's program keeps so much there.
+    pub(super) fn too_many_attributes(path: &DeclaredPath) -> Self {
+        let most = MOST_IN_ALL / 1024;
+        Self::refused(
+            "cannot_carry",
+            format!(
+                "{path} has more than {most} KiB of attributes, too much to carry over; it stays as it is; `getfattr -d -m - {path}` \
+                 shows them, `setfattr -x NAME {path}` removes one"
+            ),
+        )
+    }
+
+    /// One that could be copied byte for byte and would mean nobody knows what.
+    pub(super) fn of_the_file_system(path: &DeclaredPath, name: &str) -> Self {
+        Self::refused(
+            "cannot_carry",
+            format!(
+                "the file at {path} has {name}, the file system's own kind of access list, which is not carried over to a new \
+                 one; it stays as it is; to have it written anew without, run `rm {path}`"
+            ),
         )
     }
 
@@ -115,9 +178,7 @@ pub(super) fn looking(path: &DeclaredPath, error: io::Error) -> Trouble {
 /// Changing what is there.
 pub(super) fn changing(path: &DeclaredPath, dir: &Dir, name: &str, error: ChangeError) -> Trouble {
     match error {
-        ChangeError::MountPoint { of } => {
-            Trouble::refused("mount_point", format!("this path is a mount point of {of}; unmount it first"))
-        }
+        ChangeError::MountPoint { of } => Trouble::mount_point(of),
         ChangeError::NotEmpty => {
             let entries = counted(dir.names(name, MOST_COUNTED + 1).map_or(0, |names| names.len()));
             Trouble::refused("not_empty", format!("left: holds {entries} entries not ours"))
@@ -126,8 +187,51 @@ pub(super) fn changing(path: &DeclaredPath, dir: &Dir, name: &str, error: Change
             "changed_meanwhile",
             format!("{path}: {error}; it was left, and is looked at again"),
         ),
-        ChangeError::Io { act, source } => writing(path, act, &source),
+        ChangeError::CannotCarry { source, .. } if is_of_the_disk(&source) => {
+            writing(path, "written", &source)
+        }
+        ChangeError::CannotCarry { name, source } => {
+            Trouble::cannot_carry(path, &name, &format!("the system does not take it ({source})"))
+        }
+        ChangeError::NotKept { shows } => not_kept(path, dir, &shows),
+        ChangeError::Io { act, source } => {
+            let trouble = writing(path, act, &source);
+            match dir.file_system().filter(|kind| trouble.code == "not_permitted" && is_elsewhere(kind)) {
+                Some(kind) => {
+                    Trouble { reason: format!("{}; {}", trouble.reason, decided(&kind)), ..trouble }
+                }
+                None => trouble,
+            }
+        }
     }
+}
+
+/// Whether it is the disk that takes nothing more, and not the attribute that is not taken.
+fn is_of_the_disk(error: &io::Error) -> bool {
+    let errno = error.raw_os_error().map(Errno::from_raw);
+    matches!(errno, Some(Errno::ENOSPC | Errno::EDQUOT | Errno::EROFS | Errno::EIO))
+}
+
+/// Whoever serves the file system says who may do what there.
+fn is_elsewhere(kind: &str) -> bool {
+    ["nfs", "cifs", "smb", "fuse", "9p", "ceph"].iter().any(|remote| kind.starts_with(remote))
+}
+
+fn decided(kind: &str) -> String {
+    format!("it lies on {kind}, and whoever serves that decides: root of this machine may be nobody there")
+}
+
+/// A file system with owners and modes of its own (O-21).
+fn not_kept(path: &DeclaredPath, dir: &Dir, shows: &Stat) -> Trouble {
+    let kind = dir.file_system().unwrap_or_else(|| "this kind".to_owned());
+    let Stat { mode, uid, gid, .. } = shows;
+    Trouble::failed(
+        "standing_not_kept",
+        format!(
+            "the file system ({kind}) of {path} shows what is written there as mode {mode:04o} of {uid}:{gid}, whatever \
+             is set; nothing was replaced; declare it so, or mount it otherwise"
+        ),
+    )
 }
 
 /// Entries beyond this are not counted: somebody may have made millions.
@@ -142,9 +246,19 @@ pub(crate) fn counted(entries: usize) -> String {
 pub(super) fn writing(path: &DeclaredPath, act: &str, error: &io::Error) -> Trouble {
     let errno = error.raw_os_error().map(Errno::from_raw);
     match errno {
-        Some(Errno::ENOSPC | Errno::EDQUOT) => Trouble::failed(
+        Some(Errno::ENOSPC) => Trouble::failed(
             "no_space",
             format!("no space on the file system of {path}; what was there stays as it was"),
+        ),
+        Some(Errno::EDQUOT) => Trouble::failed(
+            "over_quota",
+            format!(
+                "the quota of its owner is used up on the file system of {path}; what was there stays as it was"
+            ),
+        ),
+        Some(Errno::EFBIG) => Trouble::failed(
+            "file_too_large",
+            format!("the file system of {path} takes no file as large as this one; what was there stays"),
         ),
         Some(Errno::EROFS) => Trouble::failed("read_only", format!("the file system of {path} is read-only")),
         Some(Errno::EPERM | Errno::EACCES) => Trouble::failed(
@@ -160,6 +274,10 @@ pub(super) fn copying(path: &DeclaredPath, error: ContentsError) -> Trouble {
     match error {
         ContentsError::Missing(_) => Trouble::failed("content_missing", chain(&error)),
         ContentsError::Unreadable { .. } => Trouble::failed("content_unreadable", chain(&error)),
+        ContentsError::Exchanged => Trouble::failed(
+            "changed_meanwhile",
+            format!("{path}: {error}; it was left, and is looked at again"),
+        ),
         ContentsError::Taking(error) => writing(path, "written", &error),
     }
 }
@@ -167,6 +285,13 @@ pub(super) fn copying(path: &DeclaredPath, error: ContentsError) -> Trouble {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn where_somebody_else_serves_the_file_system_he_may_be_the_one_who_does_not_permit_it() {
+        assert!(["nfs4", "nfs", "cifs", "fuse.sshfs", "9p"].into_iter().all(is_elsewhere));
+        assert!(!["ext4", "xfs", "btrfs", "tmpfs", "vfat"].into_iter().any(is_elsewhere));
+        assert!(decided("nfs4").starts_with("it lies on nfs4, and whoever serves that decides"));
+    }
 
     // case: O-70
     #[test]
@@ -186,7 +311,8 @@ mod tests {
         let path = DeclaredPath::new("/srv/a").unwrap();
         for (errno, code) in [
             (Errno::ENOSPC, "no_space"),
-            (Errno::EDQUOT, "no_space"),
+            (Errno::EDQUOT, "over_quota"),
+            (Errno::EFBIG, "file_too_large"),
             (Errno::EROFS, "read_only"),
             (Errno::EPERM, "not_permitted"),
             (Errno::EIO, "io_error"),

@@ -1,6 +1,8 @@
-//! Units of the service manager: whether they start with the machine, whether they run. What is in them is files. What
+//! Units of the service manager: whether they start with the machine, run, or are masked. What is in them is files. What
 //! came of an act is seen by asking again. Called by [`super::Site`] and the unit lane of a pass.
 
+use std::collections::HashMap;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use tenure_protocol::resource::{UnitName, UnitSpec};
@@ -9,10 +11,14 @@ use super::{Seen, Tools, Trouble};
 use crate::ground::own::is_own_unit;
 use crate::steps;
 
+mod judge;
+mod memory;
 mod systemctl;
 mod systemd;
 
-pub use systemctl::{Active, Enabled, Load, Shown};
+pub(crate) use judge::{Fired, acts};
+pub use memory::Memory;
+pub use systemctl::{Active, Can, Enabled, Load, Shown, Until};
 pub(crate) use systemd::Act;
 
 use systemd::Manager;
@@ -30,19 +36,58 @@ impl Tools<'_> {
 
     /// Looks at these units, in one call; [`observe`] says what was seen.
     pub(crate) fn look_at_units(&self, names: &[&str]) {
-        let shown = self.manager().and_then(|manager| manager.show(names));
-        let mut units = self.units_seen();
-        match shown {
-            Err(trouble) => units.extend(names.iter().map(|name| ((*name).to_owned(), Err(trouble.clone())))),
-            Ok(shown) => {
-                let mut first = std::collections::HashMap::new();
-                for (name, shown) in names.iter().zip(shown) {
-                    let known = first.entry(shown.id.clone()).or_insert(*name);
-                    let twice = *known != *name && !shown.id.is_empty() && !is_own_unit(&shown.id);
-                    units.insert((*name).to_owned(), if twice { Err(same(known)) } else { Ok(shown) });
-                }
+        self.units_recalled().retain(|name| !names.contains(&name.as_str()));
+        match self.manager().and_then(|manager| manager.show(names)) {
+            Err(trouble) => {
+                let all = names.iter().map(|name| ((*name).to_owned(), Err(trouble.clone())));
+                self.units_seen().extend(all);
             }
+            Ok(shown) => self.see_units(names.iter().copied().zip(shown).collect()),
         }
+    }
+
+    /// Keeps what was seen, each by itself: what nothing was said of is nobody else's trouble.
+    fn see_units(&self, shown: Vec<(&str, Result<Shown, Trouble>)>) {
+        let mut units = self.units_seen();
+        let names: Vec<&str> = shown.iter().map(|(name, _)| *name).collect();
+        let mut first = first_names(&units, &names);
+        for (name, shown) in shown {
+            let shown = shown.and_then(|shown| {
+                let known = first.entry(shown.id.clone()).or_insert_with(|| name.to_owned());
+                let twice = known != name && !shown.id.is_empty() && !is_own_unit(&shown.id);
+                if twice { Err(same(known)) } else { Ok(shown) }
+            });
+            units.insert(name.to_owned(), shown);
+        }
+    }
+
+    /// As [`Tools::look_at_units`], of what is not remembered: only for deciding that nothing is to be done. Others
+    /// than `names` are remembered no longer.
+    pub(crate) fn glance_at_units(&self, names: &[&str]) {
+        let (Some(memory), Ok(manager)) = (self.memory, self.manager()) else {
+            return self.look_at_units(names);
+        };
+        let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let root = self.at("/");
+        let disk = memory::disk(&root);
+        let stands = |disk| Some(memory.stands(names, disk, &manager.running(names)?, &root));
+        let recalled: HashMap<String, Shown> =
+            disk.filter(|disk| memory.knows(*disk)).and_then(stands).unwrap_or_default();
+        let rest: Vec<&str> = names.iter().copied().filter(|name| !recalled.contains_key(*name)).collect();
+        let known = names.iter().filter_map(|name| Some((*name, Ok(recalled.get(*name)?.clone()))));
+        self.see_units(known.collect());
+        if !rest.is_empty() {
+            self.look_at_units(&rest);
+        }
+        self.units_recalled().extend(recalled.into_keys());
+        let seen = self.units_seen();
+        memory.keep(disk, names.iter().filter_map(|name| Some((*name, seen.get(*name)?.as_ref().ok()?))));
+    }
+
+    /// Whether what was seen last was only remembered, of one of these.
+    pub(crate) fn has_recalled(&self, names: &[&str]) -> bool {
+        let recalled = self.units_recalled();
+        names.iter().any(|name| recalled.contains(*name))
     }
 
     fn unit(&self, name: &str) -> Result<Shown, Trouble> {
@@ -83,12 +128,20 @@ impl Tools<'_> {
     }
 }
 
+/// By which name each unit was seen first that is not looked at now: whatever its other names are, it is one unit for a
+/// whole pass.
+fn first_names(seen: &HashMap<String, Result<Shown, Trouble>>, now: &[&str]) -> HashMap<String, String> {
+    let before = seen.iter().filter(|(name, _)| !now.contains(&name.as_str()));
+    before.filter_map(|(name, shown)| Some((shown.as_ref().ok()?.id.clone(), name.clone()))).collect()
+}
+
 /// A unit of which nothing is declared.
 pub(super) fn left_alone(name: &UnitName) -> UnitSpec {
     UnitSpec {
         name: name.clone(),
         enabled: None,
         running: None,
+        masked: None,
         restart_on: Vec::new(),
         reload_on: Vec::new(),
     }
@@ -112,10 +165,14 @@ pub(super) fn observe(tools: &Tools<'_>, spec: &UnitSpec) -> Result<Seen, Troubl
     if is_own_unit(name) {
         return Err(own(name));
     }
-    let shown = tools.unit(name)?;
+    let mut shown = tools.unit(name)?;
     match std::iter::once(&shown.id).chain(&shown.names).find(|name| is_own_unit(name)) {
         Some(by) => Err(own(by)),
-        None => Ok(Seen::Unit(Box::new(shown))),
+        None => {
+            let can_go = spec.enabled == Some(false) && shown.is_enabled();
+            shown.linked = can_go && tools.at(&shown.fragment).is_symlink();
+            Ok(Seen::Unit(Box::new(shown)))
+        }
     }
 }
 
@@ -124,94 +181,7 @@ pub(super) fn differences(spec: &UnitSpec, seen: &Seen) -> Result<Vec<String>, T
     let Seen::Unit(shown) = seen else {
         return Err(Trouble::failed("changed_meanwhile", "there is nothing of this kind to look at"));
     };
-    let name = &spec.name;
-    match &shown.load {
-        Load::Loaded => {}
-        Load::NotFound => {
-            let reason = format!(
-                "there is no unit {name} on this machine; declare the package or the file that brings it"
-            );
-            return Err(Trouble::failed("unit_missing", reason));
-        }
-        Load::Masked if spec.enabled == Some(true) || spec.running == Some(true) => {
-            let reason = format!("somebody masked it; `systemctl unmask {name}` lets it be started again");
-            return Err(Trouble::refused("unit_masked", reason));
-        }
-        Load::Masked => {}
-        Load::Bad(word) => {
-            let reason =
-                format!("the service manager cannot read it ({word}); `systemctl status {name}` says why");
-            return Err(Trouble::failed("unit_unreadable", reason));
-        }
-    }
-    let enabled = starts_differently(spec, shown)?;
-    let running = match (spec.running, shown.active) {
-        (Some(true), _) if !shown.is_up() => Some(runs(shown)),
-        (Some(false), Active::Active | Active::Starting) => Some("it runs".to_owned()),
-        (Some(false), Active::Stopping | Active::Inactive | Active::Failed) | (Some(true) | None, _) => None,
-    };
-    Ok(enabled.into_iter().chain(running).collect())
-}
-
-fn starts_differently(spec: &UnitSpec, shown: &Shown) -> Result<Option<String>, Trouble> {
-    match (spec.enabled, &shown.enabled) {
-        (None, _) | (Some(true), Enabled::Yes) => Ok(None),
-        (Some(true), Enabled::Runtime) => {
-            Ok(Some("it starts with the machine until the next boot only".to_owned()))
-        }
-        (Some(true), Enabled::No) => Ok(Some("it does not start with the machine".to_owned())),
-        (Some(true), Enabled::Never(word)) => {
-            let reason = format!(
-                "it cannot be enabled: it is {word}, so something else starts it; declare it without `enabled`"
-            );
-            Err(Trouble::refused("unit_not_enableable", reason))
-        }
-        (Some(false), Enabled::No) => Ok(None),
-        (Some(false), Enabled::Yes | Enabled::Runtime) => Ok(Some("it starts with the machine".to_owned())),
-        (Some(false), Enabled::Never(word)) if word == "generated" => {
-            let reason = "it cannot be disabled: a program generates it at each boot, from an init script or \
-                /etc/fstab; change that, or declare it without `enabled`";
-            Err(Trouble::refused("unit_not_enableable", reason))
-        }
-        (Some(false), Enabled::Never(_)) => Ok(None),
-    }
-}
-
-fn runs(shown: &Shown) -> String {
-    match shown.active {
-        Active::Active | Active::Inactive => "it does not run".to_owned(),
-        Active::Failed => format!("it does not run: it ended with {}", shown.result),
-        Active::Starting => "it is on its way up".to_owned(),
-        Active::Stopping => "it is on its way down".to_owned(),
-    }
-}
-
-/// What is done with a unit that is to be restarted or reloaded besides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Fired {
-    Nothing,
-    Reload,
-    Restart,
-}
-
-/// What has to be done, in order. What does not run is started and never restarted; what is to stand still is neither.
-pub(crate) fn acts(spec: &UnitSpec, shown: &Shown, fired: Fired) -> Vec<Act> {
-    let enabled = match spec.enabled {
-        Some(true) if !shown.is_enabled() => Some(Act::Enable),
-        Some(false) if matches!(shown.enabled, Enabled::Yes | Enabled::Runtime) => Some(Act::Disable),
-        Some(_) | None => None,
-    };
-    let up = shown.active == Active::Active;
-    let stands_still = !matches!(shown.active, Active::Active | Active::Starting);
-    let running = match (spec.running, fired) {
-        (Some(false), _) => (!stands_still).then_some(Act::Stop),
-        (Some(true), _) if !shown.is_up() => Some(Act::Start),
-        (Some(true), Fired::Restart | Fired::Reload) if !up => Some(Act::Restart),
-        (Some(true) | None, Fired::Restart) if up => Some(Act::Restart),
-        (Some(true) | None, Fired::Reload) if up => Some(Act::Reload),
-        (Some(true) | None, _) => None,
-    };
-    enabled.into_iter().chain(running).collect()
+    judge::differences(spec, shown)
 }
 
 #[cfg(test)]

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 use tenure_actors::clock::Moment;
 
+use crate::steps;
+
 /// The first, and the newest three.
 const MOST_KEPT: usize = 4;
 
@@ -34,7 +36,7 @@ pub(super) fn is_log_alone(path: &Path) -> bool {
 pub(super) fn set_aside(path: &Path, now: Moment) -> io::Result<PathBuf> {
     let kept = next_name(path, now)?;
     for part in PARTS {
-        match std::fs::rename(with(path, part), with(&kept, part)) {
+        match steps::STORE_ASIDE.take(|| std::fs::rename(with(path, part), with(&kept, part))) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
         }

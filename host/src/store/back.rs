@@ -13,6 +13,7 @@ use tenure_actors::database::{DatabaseError, blocks_left};
 use super::Store;
 use super::aside::{is_log_alone, set_aside};
 use crate::ground::Ground;
+use crate::steps;
 
 /// So much must be free before a change is begun: the records of a whole group, the log they go through, and the pass's
 /// own end take a fraction of it. SQLite says *full* only when it is too late to note what was done (O-05).
@@ -67,7 +68,7 @@ impl Store {
         for ending in ["-wal", "-shm"] {
             clear(&with(&self.path, ending))?;
         }
-        std::fs::rename(&beside, &self.path)?;
+        steps::STORE_BACK.take(|| std::fs::rename(&beside, &self.path))?;
         File::open(ground.state())?.sync_all()?;
         Ok(())
     }
@@ -84,7 +85,7 @@ pub(super) fn take_back(path: &Path, now: Moment) -> io::Result<bool> {
         set_aside(path, now)?;
     }
     clear(&with(path, "-shm"))?;
-    std::fs::rename(&beside, path)?;
+    steps::STORE_BACK.take(|| std::fs::rename(&beside, path))?;
     if let Some(folder) = path.parent() {
         File::open(folder)?.sync_all()?;
     }

@@ -57,15 +57,15 @@ pub enum OpenStoreError {
 impl Store {
     /// Opens the store of this ground; where there is none it is made if `create` says so. A damaged one is renamed,
     /// kept, and replaced by a new one: the note says so, and a `store_lost` event waits in the spool. The directories
-    /// must be there ([`Ground::create`]). Without `create` a damaged one is refused and not touched. It reads the whole
-    /// file once: not for a runtime's worker.
+    /// must be there ([`Ground::create`]). Without `create` it is only looked at: nothing is written into it, and a
+    /// damaged one is refused and not touched. It reads the whole file once: not for a runtime's worker.
     pub fn open(ground: &Ground, create: bool, now: Moment) -> Result<Opened, OpenStoreError> {
         let path = ground.store();
         // Before anything opens it: that makes a new log.
         let log_gone = log_gone(&path);
         if !create {
             // Whoever only looks leaves it to the host to set a damaged one aside.
-            return begin(ground, open(&path, Create::Never)?, log_gone, now);
+            return look(ground, open(&path, Create::Never)?, log_gone);
         }
         let before = || log_gone.or_else(|| life_before(ground, &path).ok().flatten());
         let first = match open(&path, Create::Never) {
@@ -93,6 +93,8 @@ impl Store {
             OpenError::Absent { .. } => Some(gone(Some(&set_aside(&path, now).map_err(failed)?))),
             lost => Some(damaged(&lost, &set_aside(&path, now).map_err(failed)?)),
         };
+        // Whose log is gone is gone itself.
+        drop(std::fs::remove_file(cut(&path)));
         begin(ground, open(&path, Create::WhenAbsent)?, lost, now)
     }
 }
@@ -151,22 +153,40 @@ fn begin(
     let (id, opening) = match steps::STORE_BEGUN.take(|| first(lost)) {
         // What has begun goes on; the number of its opening is on no disk then, and the next one may be the same.
         Err(error @ (DatabaseError::Full | DatabaseError::ReadOnly | DatabaseError::Failing)) if !is_cut => {
-            let begun = |c: &rusqlite::Connection| Ok((fact::<StoreId>(c, STORE_ID)?, numbers::opening(c)?));
             match database.read_blocking(begun).map_err(failed)? {
                 (Some(id), opening) => (id, opening),
                 (None, _) => return Err(failed(error)),
             }
         }
-        begun => begun.map_err(failed)?,
+        first => first.map_err(failed)?,
     };
     if is_cut {
-        drop(std::fs::remove_file(cut(&ground.store())));
+        drop(steps::LOG_TOLD.take(|| std::fs::remove_file(cut(&ground.store()))));
     }
-    let (path, passing, passes) = (ground.store(), Arc::default(), Arc::default());
-    let store = Store { database, path, id, passing, opening, passes };
+    let (path, passing, passes, units) = (ground.store(), Arc::default(), Arc::default(), Arc::default());
+    let store = Store { database, path, id, passing, opening, passes, units };
     reserve::settle(&store.path, store.room());
     let note = store.store_note().map_err(failed)?;
     Ok(Opened { store, note })
+}
+
+/// The opening of whoever makes neither passes nor sessions: their numbers stay, and so does what is to be said of a
+/// loss, which the host says itself.
+fn look(ground: &Ground, database: Database, lost: Option<Lost>) -> Result<Opened, OpenStoreError> {
+    let failed = |source| OpenStoreError::First { path: ground.store(), source };
+    let (id, opening) = database.read_blocking(begun).map_err(failed)?;
+    // One that was made and not begun holds nothing yet; the host begins it.
+    let id = id.unwrap_or_else(StoreId::random);
+    let (path, passing, passes, units) = (ground.store(), Arc::default(), Arc::default(), Arc::default());
+    let store = Store { database, path, id, passing, opening, passes, units };
+    let told = store.store_note().map_err(failed)?;
+    let note = told.or(lost.map(Lost::text));
+    Ok(Opened { store, note })
+}
+
+/// Which life of the store this is, if it has begun, and which opening of it.
+fn begun(connection: &rusqlite::Connection) -> rusqlite::Result<(Option<StoreId>, u64)> {
+    Ok((fact(connection, STORE_ID)?, numbers::opening(connection)?))
 }
 
 /// The first change of an opening: which life of the store this is, what was lost before it, and the number of the
@@ -208,21 +228,33 @@ enum Lost {
     Log(String),
 }
 
+impl Lost {
+    fn text(self) -> String {
+        let (Self::Before(text) | Self::Log(text)) = self;
+        text
+    }
+}
+
 /// Says that a log is known to be gone until that is in the store: opening makes a new one, and only a missing one
 /// shows.
 fn cut(path: &Path) -> PathBuf {
     path.with_extension("log-gone")
 }
 
+/// Whether the store lacks what its log held. It only looks.
+pub(crate) fn lacks_its_log(path: &Path) -> bool {
+    database::log_is_gone(path) || cut(path).exists()
+}
+
 /// Whether the store lacks what its log held, and what is to be said of it.
 fn log_gone(path: &Path) -> Option<Lost> {
     let mark = cut(path);
     let is_gone = database::log_is_gone(path);
-    if is_gone && let Err(error) = std::fs::File::create(&mark) {
+    if is_gone && let Err(error) = steps::LOG_MISSED.take(|| std::fs::File::create(&mark)) {
         tracing::warn!(%error, path = %mark.display(), "that the store's log is gone is noted nowhere else");
     }
-    let text = "the store's log was removed while no host had it open: what was recorded last is missing, so what this \
-                host did last is not known to it; what is found is kept";
+    let text = "the store's log was removed or emptied while no host had it open: what was recorded last is missing, so \
+                what this host did last is not known to it; what is found is kept";
     (is_gone || mark.exists()).then(|| Lost::Log(text.to_owned()))
 }
 

@@ -66,6 +66,9 @@ pub enum State {
         enabled: Option<bool>,
         /// Whether it runs.
         running: Option<bool>,
+        /// Whether it was masked for good; of one that is ours: whether we did that.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        masked: bool,
         /// What it restarts or reloads on, by key, as it stood when it last did.
         on: BTreeMap<String, Digest>,
     },
@@ -111,15 +114,30 @@ impl State {
     /// The same, of a unit that follows this.
     pub fn following(self, follows: BTreeMap<String, Digest>) -> Self {
         match self {
-            Self::Unit { enabled, running, .. } => Self::Unit { enabled, running, on: follows },
+            Self::Unit { enabled, running, masked, .. } => {
+                Self::Unit { enabled, running, masked, on: follows }
+            }
             other => other,
         }
     }
 
-    /// The same, of a unit that follows what the other one does.
+    /// The same, of a unit that we have masked.
+    pub(crate) fn masked_by_us(self) -> Self {
+        match self {
+            Self::Unit { enabled, running, on, .. } => Self::Unit { enabled, running, masked: true, on },
+            other => other,
+        }
+    }
+
+    /// The same, of a unit that follows what the other one does, and whose mask is whose that one's is.
     pub fn following_as(self, other: &Self) -> Self {
         match other {
-            Self::Unit { on, .. } => self.following(on.clone()),
+            Self::Unit { on, masked, .. } => match self.following(on.clone()) {
+                Self::Unit { enabled, running, on, .. } => {
+                    Self::Unit { enabled, running, masked: *masked, on }
+                }
+                other => other,
+            },
             Self::Absent
             | Self::File { .. }
             | Self::Unread { .. }
@@ -173,6 +191,8 @@ pub struct Intent {
     pub wanted: Wanted,
     /// The name beside it under which the new thing is written first.
     pub temporary: String,
+    /// What somebody else changed of it since it was recorded; told once the change is made, whoever makes it.
+    pub drift: Option<String>,
 }
 
 impl Store {
@@ -219,7 +239,7 @@ impl Store {
     /// Every change that was begun and neither recorded nor given up.
     pub fn intents(&self) -> Result<Vec<Intent>, DatabaseError> {
         self.database.read_blocking(|c| {
-            let sql = "SELECT key, module, origin, earlier, wanted, temporary FROM intent";
+            let sql = "SELECT key, module, origin, earlier, wanted, temporary, drift FROM intent";
             let mut query = c.prepare_cached(sql)?;
             query.query_map((), intent)?.collect()
         })
@@ -303,8 +323,8 @@ fn put_record(t: &Transaction<'_>, record: &Record) -> rusqlite::Result<()> {
 }
 
 fn put_intent(t: &Transaction<'_>, intent: &Intent) -> rusqlite::Result<()> {
-    let sql = "INSERT OR REPLACE INTO intent (key, module, origin, earlier, wanted, temporary)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    let sql = "INSERT OR REPLACE INTO intent (key, module, origin, earlier, wanted, temporary, drift)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
     t.prepare_cached(sql)?
         .execute(params![
             intent.key,
@@ -312,7 +332,8 @@ fn put_intent(t: &Transaction<'_>, intent: &Intent) -> rusqlite::Result<()> {
             origin_text(intent.origin),
             encode(&intent.earlier),
             encode(&intent.wanted),
-            intent.temporary
+            intent.temporary,
+            intent.drift
         ])
         .map(drop)
 }
@@ -336,6 +357,7 @@ fn intent(row: &Row<'_>) -> rusqlite::Result<Intent> {
         earlier: from_row(row.get_ref(3)?.as_blob()?)?,
         wanted: from_row(row.get_ref(4)?.as_blob()?)?,
         temporary: row.get(5)?,
+        drift: row.get(6)?,
     })
 }
 

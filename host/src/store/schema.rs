@@ -3,7 +3,7 @@
 /// `tenH` in the file's header.
 pub(super) const APPLICATION_ID: i32 = 0x7465_6e48;
 
-pub(super) const MIGRATIONS: &[&str] = &[FIRST];
+pub(super) const MIGRATIONS: &[&str] = &[FIRST, SECOND];
 
 /// Outcomes keep the pass in which they began, not a count that would have to be written in every quiet pass.
 const FIRST: &str = "
@@ -35,3 +35,6 @@ CREATE TABLE outcome (
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE event (seq INTEGER PRIMARY KEY AUTOINCREMENT, id BLOB NOT NULL UNIQUE, body BLOB NOT NULL) STRICT;
 ";
+
+/// What somebody else had changed of what a pass is about to change.
+const SECOND: &str = "ALTER TABLE intent ADD COLUMN drift TEXT;";

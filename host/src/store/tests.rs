@@ -417,6 +417,7 @@ fn a_record_takes_its_intent_along_and_pages_come_by_key() {
         earlier: State::Absent,
         wanted: Wanted::Gone,
         temporary: String::new(),
+        drift: None,
     };
     store.intend(vec![intent("a"), intent("b"), intent("c")], &HashSet::new()).unwrap();
     store.record(vec![record("a"), record("b")], vec![], vec![event(1)]).unwrap();

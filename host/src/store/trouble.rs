@@ -34,8 +34,9 @@ impl StoreTrouble {
             DatabaseError::Full => ("store_full", MAKE_ROOM, Cure::Time),
             DatabaseError::ReadOnly => (
                 "store_read_only",
-                "look in the kernel's log (`dmesg`) why it takes no writes, then mount its file system writable again \
-                 (`mount -o remount,rw`; `findmnt -T /var/lib/tenure-host` names it); the next pass goes on by itself",
+                "see why (`dmesg`; `findmnt -T /var/lib/tenure-host`) and mount it writable again (`mount -o \
+                 remount,rw`); the next pass goes on by itself; one that a fault made read-only is to be unmounted and \
+                 checked first (`systemctl stop tenure-host`)",
                 Cure::Time,
             ),
             DatabaseError::Damaged => (
@@ -58,6 +59,12 @@ impl StoreTrouble {
                 "store_replaced",
                 "if the file that lies there now shall count, run `systemctl restart tenure-host`; else move it away, \
                  and the host puts its own back",
+                Cure::Time,
+            ),
+            DatabaseError::Unmounted => (
+                "store_unmounted",
+                "mount it there again (`findmnt -T /var/lib/tenure-host` says what lies there now); the next pass goes on by \
+                 itself; or, if what lies there now shall count, run `systemctl restart tenure-host`",
                 Cure::Time,
             ),
             DatabaseError::LogRemoved => (
@@ -128,6 +135,7 @@ mod tests {
             (DatabaseError::Removed, "store_removed", Cure::PutBack),
             (DatabaseError::Replaced, "store_replaced", Cure::Time),
             (DatabaseError::LogRemoved, "store_log_removed", Cure::WriteBack),
+            (DatabaseError::Unmounted, "store_unmounted", Cure::Time),
             (DatabaseError::Busy, "store_busy", Cure::Time),
             (DatabaseError::Closed, "store_closed", Cure::Time),
         ];

@@ -11,7 +11,9 @@ use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, renameat};
 use nix::sys::stat::{Mode, fstat, mkdirat};
 use nix::unistd::{Gid, Uid, UnlinkatFlags, fchown, geteuid, linkat, unlinkat};
+use rustix::fs::{RenameFlags, renameat_with};
 
+use super::carry::{Attributes, bound, strip};
 use super::read::{Found, Stat};
 use super::{Dir, mount};
 use crate::steps;
@@ -37,6 +39,20 @@ pub enum ChangeError {
     /// A directory that has entries.
     #[error("the directory is not empty")]
     NotEmpty,
+    /// What the file before had besides, the new one cannot have.
+    #[error("the attribute {name} of the file that was there cannot be carried over")]
+    CannotCarry {
+        /// The attribute.
+        name: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file system shows it with another owner or mode, whatever is set.
+    #[error("it is shown as mode {:04o} of {}:{}, whatever is set", shows.mode, shows.uid, shows.gid)]
+    NotKept {
+        /// How it is shown there.
+        shows: Stat,
+    },
     /// The system did not let us.
     #[error("it could not be {act}")]
     Io {
@@ -54,6 +70,8 @@ pub struct Fresh {
     name: String,
     kind: Kind,
     placed: bool,
+    /// What it was given of the file whose place it takes.
+    carried: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,23 +98,43 @@ fn is_temporary(name: &str) -> bool {
 }
 
 impl Fresh {
-    /// Writes a file beside its place: new, 0600 and ours while it is filled, then of its owner and mode, then synced.
+    fn new(dir: &Arc<Dir>, temporary: &str, kind: Kind) -> Self {
+        Self { dir: Arc::clone(dir), name: temporary.to_owned(), kind, placed: false, carried: Vec::new() }
+    }
+
+    /// The names of the attributes it was given of the file whose place it takes.
+    pub fn carried(&self) -> &[String] {
+        &self.carried
+    }
+
+    /// Writes a file beside its place: new, 0600 and ours while it is filled, then of its owner, with what it carries
+    /// over, and of its mode, then synced.
     pub fn file(
         dir: &Arc<Dir>,
         temporary: &str,
         mode: u32,
         owner: Option<Owner>,
+        carried: &Attributes,
         fill: &mut dyn FnMut(&mut File) -> io::Result<()>,
     ) -> Result<Self, ChangeError> {
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let made = || openat(&dir.fd, temporary, flags, Mode::S_IRUSR | Mode::S_IWUSR);
-        let fd = steps::FILE_MADE.take(made).map_err(io("written"))?;
-        let fresh =
-            Self { dir: Arc::clone(dir), name: temporary.to_owned(), kind: Kind::File, placed: false };
+        let fd = steps::FILE_MADE.take(made).map_err(busy("written"))?;
+        let mut fresh = Self::new(dir, temporary, Kind::File);
         let mut file = File::from(fd);
         let written = |source| ChangeError::Io { act: "written", source };
+        let made = Stat::of(&fstat(&file).map_err(io("looked at"))?);
+        if made.mode & 0o077 != 0 || made.uid != geteuid().as_raw() {
+            // A file system with owners and modes of its own: nothing is written there that would not be as declared.
+            give(&file, mode, owner)?;
+        }
         steps::FILE_FILLED.take(|| fill(&mut file).and_then(|()| file.flush())).map_err(written)?;
-        steps::FILE_GIVEN.take(|| give(&file, mode, owner))?;
+        // A change of owner and every write take capabilities away; the mode bounds an access list: in this order.
+        steps::FILE_GIVEN.take(|| {
+            give_owner(&file, owner)?;
+            fresh.carried = carried.put(&file, mode)?;
+            give(&file, mode, owner)
+        })?;
         steps::FILE_SYNCED.take(|| file.sync_all()).map_err(written)?;
         Ok(fresh)
     }
@@ -108,28 +146,27 @@ impl Fresh {
         mode: u32,
         owner: Option<Owner>,
     ) -> Result<Self, ChangeError> {
-        steps::DIRECTORY_MADE.take(|| mkdirat(&dir.fd, temporary, Mode::S_IRWXU)).map_err(io("made"))?;
-        let fresh =
-            Self { dir: Arc::clone(dir), name: temporary.to_owned(), kind: Kind::Directory, placed: false };
+        steps::DIRECTORY_MADE.take(|| mkdirat(&dir.fd, temporary, Mode::S_IRWXU)).map_err(busy("made"))?;
+        let fresh = Self::new(dir, temporary, Kind::Directory);
         let (file, stat) = open_directory(dir, temporary)?;
         // In a directory that somebody else can write, the name may be theirs by now.
         if stat.uid != geteuid().as_raw() {
             return Err(ChangeError::Meanwhile);
         }
         steps::DIRECTORY_GIVEN.take(|| {
+            strip(&file).map_err(|source| ChangeError::Io { act: "made", source })?;
             give(&file, mode, owner)?;
             file.sync_all().map_err(|source| ChangeError::Io { act: "made", source })
         })?;
         Ok(fresh)
     }
 
-    /// Puts it where nothing is. It never takes the place of anything that appeared meanwhile, save
-    /// that a directory takes that of an empty one which appears in the very moment of the rename. The directory is to be
+    /// Puts it where nothing is. It never takes the place of anything that appeared meanwhile. The directory is to be
     /// synced by the caller ([`Dir::sync`]), once for all that was placed in it.
     pub fn create(mut self, name: &str) -> Result<(), ChangeError> {
         let appears = |errno| match errno {
             Errno::EEXIST => ChangeError::Appeared,
-            errno => io("put in place")(errno),
+            errno => busy("put in place")(errno),
         };
         let linked = match self.kind {
             Kind::File => steps::FILE_PLACED
@@ -139,14 +176,9 @@ impl Fresh {
         match linked {
             // The second name goes when this is dropped.
             Ok(()) => Ok(()),
-            // A directory, or a file system without hard links: there is no rename in the portable interface that
-            // refuses to replace, so look once more.
+            // A directory, or a file system without hard links.
             Err(Errno::EPERM | Errno::EOPNOTSUPP | Errno::EMLINK) => {
-                if self.dir.stat(name).map_err(io("looked at"))?.is_some() {
-                    return Err(ChangeError::Appeared);
-                }
-                let rename = || renameat(&self.dir.fd, self.name.as_str(), &self.dir.fd, name);
-                steps::DIRECTORY_PLACED.take(rename).map_err(appears)?;
+                steps::DIRECTORY_PLACED.take(|| self.rename_to_nothing(name))?;
                 self.placed = true;
                 Ok(())
             }
@@ -154,9 +186,41 @@ impl Fresh {
         }
     }
 
+    /// Not every file system can rename without replacing; on one that cannot, one looks once more.
+    fn rename_to_nothing(&self, name: &str) -> Result<(), ChangeError> {
+        let (dir, own) = (&self.dir, self.name.as_str());
+        match renameat_with(&dir.fd, own, &dir.fd, name, RenameFlags::NOREPLACE) {
+            Ok(()) => Ok(()),
+            Err(rustix::io::Errno::EXIST) => Err(ChangeError::Appeared),
+            Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS | rustix::io::Errno::OPNOTSUPP) => {
+                if dir.stat(name).map_err(io("looked at"))?.is_some() {
+                    return Err(ChangeError::Appeared);
+                }
+                renameat(&dir.fd, own, &dir.fd, name).map_err(busy("put in place"))
+            }
+            Err(errno) => Err(busy("put in place")(Errno::from_raw(errno.raw_os_error()))),
+        }
+    }
+
     /// Puts it in the place of the file that was seen there, which keeps its other names if it has any.
     pub fn replace(mut self, name: &str, seen: &Stat) -> Result<(), ChangeError> {
         self.dir.still(name, seen)?;
+        let rename = || renameat(&self.dir.fd, self.name.as_str(), &self.dir.fd, name);
+        steps::FILE_REPLACED.take(rename).map_err(busy("put in place"))?;
+        self.placed = true;
+        Ok(())
+    }
+
+    /// Puts it in the place of the link that was seen there; what that leads to is not touched.
+    pub fn replace_link(mut self, name: &str, seen: &str) -> Result<(), ChangeError> {
+        match self.dir.look(name).map_err(looked)? {
+            Found::Link { to } if to == seen => {}
+            Found::Link { .. }
+            | Found::File(_)
+            | Found::Directory(_)
+            | Found::Other { .. }
+            | Found::Nothing => return Err(ChangeError::Meanwhile),
+        }
         let rename = || renameat(&self.dir.fd, self.name.as_str(), &self.dir.fd, name);
         steps::FILE_REPLACED.take(rename).map_err(busy("put in place"))?;
         self.placed = true;
@@ -256,13 +320,18 @@ impl Dir {
     /// Syncs the directory itself: what was placed in it and removed from it stays so.
     pub fn sync(&self) -> io::Result<()> {
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
-        let directory = File::from(openat(&self.fd, ".", flags, Mode::empty())?);
+        let directory = match openat(&self.fd, ".", flags, Mode::empty()) {
+            Ok(fd) => File::from(fd),
+            // It was removed: whoever looks again sees what is there instead.
+            Err(Errno::ENOENT) => return Ok(()),
+            Err(errno) => return Err(errno.into()),
+        };
         steps::PLACE_SYNCED.take(|| directory.sync_all())
     }
 
     /// Whether what was seen at `name` still is there, untouched, with nothing mounted over it.
     fn still(&self, name: &str, seen: &Stat) -> Result<(), ChangeError> {
-        match self.look(name).map_err(io("looked at"))? {
+        match self.look(name).map_err(looked)? {
             Found::File(now) if now.is_untouched(seen) => match mount::at(self, name) {
                 Some(of) => Err(ChangeError::MountPoint { of }),
                 None => Ok(()),
@@ -286,23 +355,65 @@ fn open_directory(dir: &Dir, name: &str) -> Result<(File, Stat), ChangeError> {
     Ok((File::from(fd), Stat::of(&stat)))
 }
 
-/// The owner first: a change of owner takes the set-user-id bit away.
+/// The owner first: a change of owner takes the set-user-id bit away. Then it is looked at: a file system may take
+/// both without a word and keep neither (O-21).
 fn give(file: &File, mode: u32, owner: Option<Owner>) -> Result<(), ChangeError> {
-    if let Some((uid, gid)) = owner {
-        fchown(file.as_fd(), Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)))
-            .map_err(io("given to its owner"))?;
+    give_owner(file, owner)?;
+    let shows = standing(file)?;
+    if shows.mode != mode {
+        let set = || bound(file, mode).and_then(|()| file.set_permissions(Permissions::from_mode(mode)));
+        set().map_err(|source| {
+            let refused = source.kind() == io::ErrorKind::PermissionDenied;
+            if refused {
+                ChangeError::NotKept { shows }
+            } else {
+                ChangeError::Io { act: "given its mode", source }
+            }
+        })?;
     }
-    file.set_permissions(Permissions::from_mode(mode))
-        .map_err(|source| ChangeError::Io { act: "given its mode", source })
+    let shows = standing(file)?;
+    let kept = shows.mode == mode && owner.is_none_or(|owner| owner == (shows.uid, shows.gid));
+    if kept { Ok(()) } else { Err(ChangeError::NotKept { shows }) }
+}
+
+/// Only where it is another's: the kernel takes capabilities away even for the owner it has.
+fn give_owner(file: &File, owner: Option<Owner>) -> Result<(), ChangeError> {
+    let Some((uid, gid)) = owner else { return Ok(()) };
+    let shows = standing(file)?;
+    if (shows.uid, shows.gid) == (uid, gid) {
+        return Ok(());
+    }
+    fchown(file.as_fd(), Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid))).map_err(|errno| match errno {
+        Errno::EPERM | Errno::EACCES | Errno::EINVAL | Errno::EOVERFLOW | Errno::EOPNOTSUPP => {
+            ChangeError::NotKept { shows }
+        }
+        errno => io("given to its owner")(errno),
+    })
+}
+
+fn standing(file: &File) -> Result<Stat, ChangeError> {
+    fstat(file).map(|stat| Stat::of(&stat)).map_err(io("looked at"))
 }
 
 fn io(act: &'static str) -> impl Fn(Errno) -> ChangeError {
     move |errno| ChangeError::Io { act, source: errno.into() }
 }
 
+/// A link that is no link any more once it is read was exchanged in between.
+fn looked(errno: Errno) -> ChangeError {
+    match errno {
+        Errno::EINVAL => ChangeError::Meanwhile,
+        errno => busy("looked at")(errno),
+    }
+}
+
 fn busy(act: &'static str) -> impl Fn(Errno) -> ChangeError {
     move |errno| match errno {
         Errno::EBUSY => ChangeError::MountPoint { of: "something else".to_owned() },
+        // Whoever owns the directory took something away, or put something of another kind in its place.
+        Errno::ENOENT | Errno::EISDIR | Errno::ENOTDIR | Errno::ELOOP | Errno::ENOTEMPTY => {
+            ChangeError::Meanwhile
+        }
         errno => io(act)(errno),
     }
 }

@@ -1,8 +1,10 @@
 //! Looking at what lies at a name, and reading it. Nothing is followed, nothing is waited for, nothing but a regular
 //! file is read.
 
+use std::cmp::Ordering;
 use std::fs::File;
 use std::io::Read;
+use std::ops::ControlFlow;
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat, readlinkat};
@@ -110,17 +112,13 @@ impl Dir {
     /// read than the size that was seen: one that grows meanwhile counts as exchanged.
     pub fn digest(&self, name: &str) -> Result<(Stat, Digest), ReadError> {
         let (mut file, stat) = self.open_file(name)?;
-        let (mut hasher, mut read) = (Sha256::new(), 0_u64);
-        let all = read_all(&mut file, &mut |bytes| {
-            read = read.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
-            hasher.update(bytes);
-            if read > stat.size { Err(std::io::ErrorKind::FileTooLarge.into()) } else { Ok(()) }
-        });
-        if read > stat.size {
-            return Err(ReadError::Exchanged);
-        }
-        all.map_err(ReadError::Io)?;
-        Ok((stat, Digest::from_bytes(hasher.finalize().into())))
+        Ok((stat, digest(&mut file, stat.size)?))
+    }
+
+    /// The same of a file that was seen before; one that is not untouched since counts as exchanged, and is not read.
+    pub fn digest_of(&self, name: &str, seen: &Stat) -> Result<Digest, ReadError> {
+        let (mut file, stat) = self.open_file(name)?;
+        if stat == *seen { digest(&mut file, stat.size) } else { Err(ReadError::Exchanged) }
     }
 
     /// The names of at most `most` entries of the directory at `name`.
@@ -142,11 +140,39 @@ impl Dir {
     }
 }
 
+/// The digest of `file`, which had `size` bytes when it was opened.
+fn digest(file: &mut File, size: u64) -> Result<Digest, ReadError> {
+    let (mut hasher, mut read) = (Sha256::new(), 0_u64);
+    let all = read_pages(file, &mut |bytes, is_short| {
+        read = read.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+        hasher.update(bytes);
+        match read.cmp(&size) {
+            Ordering::Greater => Err(std::io::ErrorKind::FileTooLarge.into()),
+            // A page that was not filled was the last: asking for the end would cost as much as reading it did.
+            Ordering::Equal if is_short => Ok(ControlFlow::Break(())),
+            Ordering::Equal | Ordering::Less => Ok(ControlFlow::Continue(())),
+        }
+    });
+    if read > size {
+        return Err(ReadError::Exchanged);
+    }
+    all.map_err(ReadError::Io)?;
+    Ok(Digest::from_bytes(hasher.finalize().into()))
+}
+
 /// Hands everything in `file` to `take`.
 pub(crate) fn read_all(
     file: &mut File,
     take: &mut dyn FnMut(&[u8]) -> std::io::Result<()>,
 ) -> std::io::Result<()> {
+    read_pages(file, &mut |bytes, _| take(bytes).map(ControlFlow::Continue))
+}
+
+/// Whether more is wanted.
+type Taken = std::io::Result<ControlFlow<()>>;
+
+/// Hands `file` to `take`, page by page, and whether the page was not filled, to its end or until `take` has enough.
+fn read_pages(file: &mut File, take: &mut dyn FnMut(&[u8], bool) -> Taken) -> std::io::Result<()> {
     thread_local! {
         static PAGE: std::cell::RefCell<Vec<u8>> = std::cell::RefCell::new(vec![0; BUFFER]);
     }
@@ -154,7 +180,12 @@ pub(crate) fn read_all(
         loop {
             match file.read(page) {
                 Ok(0) => return Ok(()),
-                Ok(read) => take(page.get(..read).unwrap_or_default())?,
+                Ok(read) => {
+                    let bytes = page.get(..read).unwrap_or_default();
+                    if take(bytes, read < BUFFER)?.is_break() {
+                        return Ok(());
+                    }
+                }
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }

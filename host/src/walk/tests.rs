@@ -3,6 +3,7 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 
+use super::carry::Attributes;
 use super::change::{ChangeError, Fresh, temporary};
 use super::read::Found;
 use super::*;
@@ -163,7 +164,9 @@ fn a_parent_that_is_swapped_for_a_link_meanwhile_leads_nowhere_else() {
     let tree = Tree::new();
     std::fs::create_dir(tree.at("/home/user/app")).unwrap();
     let dir = tree.dir("/home/user/app");
-    let fresh = Fresh::file(&dir, &temporary().unwrap(), 0o644, None, &mut |_| Ok(())).unwrap();
+    let fresh =
+        Fresh::file(&dir, &temporary().unwrap(), 0o644, None, &Attributes::default(), &mut |_| Ok(()))
+            .unwrap();
     // The user moves it away and puts a link to /etc in its place.
     std::fs::rename(tree.at("/home/user/app"), tree.at("/home/user/moved")).unwrap();
     symlink("/etc", tree.at("/home/user/app")).unwrap();
@@ -179,7 +182,10 @@ fn a_parent_that_is_swapped_for_a_link_meanwhile_leads_nowhere_else() {
 fn nothing_that_appeared_or_changed_since_it_was_seen_is_replaced_or_removed() {
     let tree = Tree::new();
     let dir = tree.dir("/etc");
-    let make = || Fresh::file(&dir, &temporary().unwrap(), 0o644, None, &mut |_| Ok(())).unwrap();
+    let make = || {
+        Fresh::file(&dir, &temporary().unwrap(), 0o644, None, &Attributes::default(), &mut |_| Ok(()))
+            .unwrap()
+    };
     symlink("/nowhere", tree.at("/etc/appeared")).unwrap();
     assert!(matches!(make().create("appeared"), Err(ChangeError::Appeared)));
     assert!(tree.at("/etc/appeared").is_symlink());
@@ -217,7 +223,8 @@ fn owner_and_mode_are_those_declared_also_with_the_bits_a_change_of_owner_takes_
     let tree = Tree::new();
     let dir = tree.dir("/etc");
     let name = temporary().unwrap();
-    let fresh = Fresh::file(&dir, &name, 0o4755, Some((12, 34)), &mut |_| Ok(())).unwrap();
+    let fresh =
+        Fresh::file(&dir, &name, 0o4755, Some((12, 34)), &Attributes::default(), &mut |_| Ok(())).unwrap();
     fresh.create("tool").unwrap();
     let stat = tree.at("/etc/tool").metadata().unwrap();
     assert_eq!((stat.mode() & 0o7777, stat.uid(), stat.gid(), stat.nlink()), (0o4755, 12, 34, 1));

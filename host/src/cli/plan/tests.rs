@@ -1,3 +1,4 @@
+use tenure_actors::clock;
 use tenure_protocol::declaration::Header;
 use tenure_protocol::id::{
     ControlPlaneId, Digest, Epoch, EpochId, Generation, ModuleName, NodeId, RevisionNumber,
@@ -26,6 +27,7 @@ fn machine() -> (tempfile::TempDir, Ground, PathBuf) {
             owner: "root".parse::<Principal>().unwrap(),
             group: "root".parse::<Principal>().unwrap(),
             create_once: false,
+            replace_link: false,
             sensitive: false,
         }),
     });
@@ -52,7 +54,7 @@ fn machine() -> (tempfile::TempDir, Ground, PathBuf) {
 fn a_bundle_is_previewed_and_applied_on_a_machine_without_a_control_plane() {
     let (_folder, ground, bundle) = machine();
     let file = ground.at("/srv/a");
-    assert_eq!(look_ahead(&ground, Some(bundle.clone())).unwrap().len(), 1);
+    assert_eq!(look_ahead(&ground, Some(bundle.clone())).unwrap().lines.len(), 1);
     assert!(!file.exists() && !ground.store().exists(), "a preview leaves nothing behind");
     assert_eq!(reconcile(&ground, Some(bundle)).unwrap().0.counts.applied, 1);
     assert_eq!(std::fs::read(&file).unwrap(), b"by hand");
@@ -107,9 +109,9 @@ fn a_running_host_can_be_looked_into_and_leaves_no_copy_behind() {
     reconcile(&ground, Some(bundle.clone())).unwrap();
     let host = runtime().unwrap();
     let daemon = host.block_on(start(Options::at(ground.clone()))).unwrap();
-    assert_eq!(look_ahead(&ground, None).unwrap().len(), 1);
+    assert_eq!(look_ahead(&ground, None).unwrap().lines.len(), 1);
     let snapshot = Snapshot::of(&ground).unwrap();
-    let lines = previewed(&ground, snapshot.store(), None).unwrap();
+    let lines = previewed(&ground, snapshot.store(), None).unwrap().lines;
     assert_eq!(lines.len(), 1);
     drop(snapshot);
     let left = std::fs::read_dir(ground.state()).unwrap().map(|entry| entry.unwrap().file_name());
@@ -170,9 +172,45 @@ fn a_declaration_that_was_applied_by_hand_is_not_held_under_an_identity_that_cam
     assert_eq!(std::fs::read(ground.at("/srv/a")).unwrap(), b"changed since");
 }
 
+// case: O-70
 #[test]
-fn a_preview_that_looking_failed_is_none_and_says_so() {
-    let refusal = no_preview(std::io::Error::other("the disk is gone"));
-    assert_eq!(refusal.code, "no_preview");
-    assert!(refusal.happened.contains("the disk is gone"), "{refusal:?}");
+fn a_preview_over_a_store_that_cannot_be_read_is_none_and_says_so() {
+    let (_folder, ground, bundle) = machine();
+    reconcile(&ground, Some(bundle.clone())).unwrap();
+    let store = tenure_actors::database::rusqlite::Connection::open(ground.store()).unwrap();
+    store.execute_batch("UPDATE record SET applied = x'c1'").unwrap();
+    drop(store);
+    let refusal = look_ahead(&ground, Some(bundle)).unwrap_err();
+    assert!(refusal.is("no_preview") && refusal.means.contains("no preview"), "{refusal:?}");
+    assert_eq!(std::fs::read(ground.at("/srv/a")).unwrap(), b"by hand");
+}
+
+/// The time of day of a host that has a fault, once it is armed.
+#[derive(Default)]
+struct Faulty(std::sync::atomic::AtomicBool);
+
+impl clock::Clock for Faulty {
+    fn now(&self) -> clock::Moment {
+        assert!(!self.0.load(std::sync::atomic::Ordering::Relaxed), "a fault of ours");
+        clock::Moment::from_millis(1_000)
+    }
+}
+
+// rule: H-09
+#[test]
+fn a_pass_that_breaks_off_by_a_fault_is_said_and_the_next_one_is_done() {
+    let (_folder, ground, bundle) = machine();
+    reconcile(&ground, Some(bundle)).unwrap();
+    let host = runtime().unwrap();
+    let faulty = std::sync::Arc::new(Faulty::default());
+    let options = Options { clock: faulty.clone(), ..Options::at(ground.clone()) };
+    let daemon = host.block_on(start(options)).unwrap();
+    reconcile(&ground, None).unwrap();
+    faulty.0.store(true, std::sync::atomic::Ordering::Relaxed);
+    let refusal = reconcile(&ground, None).unwrap_err();
+    assert!(refusal.is("pass_broke_off") && refusal.happened.contains("a fault of ours"), "{refusal:?}");
+    assert!(refusal.remedy.contains("journalctl -u tenure-host"), "{refusal:?}");
+    faulty.0.store(false, std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(reconcile(&ground, None).unwrap().0.counts.unchanged, 1);
+    host.block_on(daemon.stop());
 }

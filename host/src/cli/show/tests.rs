@@ -60,7 +60,7 @@ fn whatever_was_declared_or_briefed_no_table_of_the_host_moves_the_cursor() {
     });
     assert_harmless(&enrolled(&serde_json::from_value(answer).unwrap()));
     let said = Refusal::new(&hostile(), hostile(), hostile(), hostile());
-    let text = super::super::in_words(&said);
+    let text = said.in_words("tenure-host");
     assert_eq!(text.lines().count(), 3);
     assert_harmless(&text);
 }

@@ -11,6 +11,7 @@ use tenure_protocol::content::{Fetch, MOST_IN_AN_ANSWER, PIECE, Piece, Pieces, P
 use tenure_protocol::enrolment::{self, Briefing, BriefingLine, Enrolled, Join, Root, Verified};
 use tenure_protocol::envelope::{Answer, Event, Frame, Request};
 use tenure_protocol::event::{Acknowledged, NodeEvent, Spooled};
+use tenure_protocol::foresight::{Foresee, ForeseenPage};
 use tenure_protocol::id::{
     ControlPlaneId, Digest, Epoch, EpochId, FencingToken, Generation, Millis, NodeId, NodeUuid, Rental,
     Revision, RevisionNumber, SessionId,
@@ -23,7 +24,7 @@ use tenure_protocol::report::{Part, Received};
 use tenure_protocol::session::{self, Beaten, Ended, Heartbeat, Renew, Renewed, Welcome};
 use tenure_protocol::token::{Invitation, Presented, SessionClaims, Signer};
 use tenure_protocol::wire::connection::PATIENCE;
-use tenure_protocol::wire::exchange::exchange;
+use tenure_protocol::wire::exchange::{CallError, exchange};
 use tenure_protocol::wire::tls::{self, ALPN_LINK, SERVER_NAME, binding};
 use tenure_protocol::wire::{Connection, Incoming, Outgoing, codec, frame};
 use tokio::net::{TcpListener, TcpStream};
@@ -409,6 +410,12 @@ impl Fake {
     pub(crate) async fn push(&self, push: &Push) -> tenure_protocol::content::Pushed {
         let session = self.when(|book| book.session.clone()).await;
         session.call("reconcile", push, Duration::from_secs(10)).await.unwrap()
+    }
+
+    /// Asks on the open session what a declaration that is not declared would do.
+    pub(crate) async fn foresee(&self, asked: &Foresee) -> Result<ForeseenPage, CallError> {
+        let session = self.when(|book| book.session.clone()).await;
+        session.call("reconcile", asked, Duration::from_secs(60)).await
     }
 
     /// Ends the open session in words.

@@ -183,6 +183,7 @@ async fn whoever_is_not_the_pinned_control_plane_costs_a_host_not_one_byte() {
             writing: Arc::default(),
             counter: counter::Counter::default(),
             asked: Asked::default(),
+            foreseeing: Foreseeing::default(),
         };
         let before = machine.files();
         for _ in 0..3 {

@@ -1,96 +1,244 @@
 //! What would change in a file, as a unified diff: only of text, of bounded size, and never of what is sensitive (S-19).
+//! What is no text is told by its size and digest; what is sensitive by digests that nobody else can compute.
 
 use similar::TextDiff;
 use tenure_protocol::id::Digest;
-use tenure_protocol::resource::FileSpec;
+use tenure_protocol::resource::{Content, FilePresent, FileSpec};
 use tenure_protocol::text::shown;
 
+use super::veil::veiled;
 use crate::resource::{Seen, Site};
-use crate::walk::read::read_all;
+use crate::walk::read::{Stat, read_all};
 
 /// Larger files are said to differ, without how.
-const MOST_BYTES: u64 = 256 * 1024;
+pub(super) const MOST_BYTES: u64 = 256 * 1024;
 const MOST_LINES: usize = 400;
 const MOST_IN_A_LINE: usize = 400;
+/// The most bytes of one diff: a line of a preview must fit a frame.
+const MOST_OF_ONE: usize = 64 * 1024;
+/// The most bytes of all diffs of one preview.
+const MOST_OF_ALL: usize = 4 * 1024 * 1024;
+
+/// How much may still be shown.
+pub(super) struct Room(usize);
+
+impl Default for Room {
+    fn default() -> Self {
+        Self(MOST_OF_ALL)
+    }
+}
+
+/// What is there now.
+enum Was {
+    Nothing,
+    Text(String),
+    /// No text, or too much of it; its size, and its digest where it was read.
+    Bytes(u64, Option<Digest>),
+    Unreadable(String),
+}
 
 /// The lines of the diff between what is there and what is declared; a sentence where there is none to show.
-pub(super) fn lines(site: &Site<'_>, spec: &FileSpec, seen: &Seen) -> Vec<String> {
+/// Where what is there was declared to be sensitive, `was_secret`, it stays so whatever it is to become.
+pub(super) fn lines(
+    site: &Site<'_>,
+    spec: &FileSpec,
+    seen: &Seen,
+    was_secret: bool,
+    room: &mut Room,
+) -> Vec<String> {
     let Some(present) = &spec.present else { return Vec::new() };
     let (was, closed) = match seen {
         Seen::File { sha256, .. } if *sha256 == Some(present.content.sha256) || present.create_once => {
             return Vec::new();
         }
-        Seen::File { stat, .. } if stat.size > MOST_BYTES => return vec![large()],
         // What only its owner may read today is not shown either, whatever it is to become.
-        Seen::File { stat, .. } => (existing(site, spec), stat.mode & 0o007 == 0),
+        Seen::File { stat, .. } => {
+            let (was, opened) = existing(site, spec, stat.size);
+            // It may have been exchanged since: the very file that was read decides too.
+            (was, was_secret || is_closed(stat) || opened.as_ref().is_some_and(is_closed))
+        }
         Seen::Nothing
         | Seen::Directory(_)
         | Seen::Link { .. }
         | Seen::Other { .. }
         | Seen::Package { .. }
-        | Seen::Unit(_) => (Some(String::new()), false),
+        | Seen::Unit(_) => (Was::Nothing, false),
     };
+    let mut lines = Vec::new();
+    if matches!(was, Was::Nothing) {
+        let FilePresent { mode, owner, group, content, .. } = present;
+        lines.push(format!(
+            "it would be made: {} bytes, mode {mode}, owner {owner}, group {group}",
+            content.size
+        ));
+    }
     if present.is_sensitive() || closed {
-        return vec!["the content is sensitive and not shown".to_owned()];
+        lines.push(secret(&was, present.content));
+        return lines;
     }
-    if present.content.size > MOST_BYTES {
-        return vec![large()];
-    }
-    match (was, declared(site, spec)) {
-        (Some(was), Some(becomes)) => unified(&was, &becomes),
-        (None, _) | (_, None) => {
-            vec!["the content is not text, or is not here yet, and is not shown".to_owned()]
-        }
-    }
-}
-
-fn large() -> String {
-    "the content is too large to be shown".to_owned()
-}
-
-fn unified(was: &str, becomes: &str) -> Vec<String> {
-    let diff = TextDiff::from_lines(was, becomes);
-    let text = diff.unified_diff().context_radius(3).to_string();
-    let mut lines: Vec<String> =
-        text.lines().take(MOST_LINES).map(|line| shown(line, MOST_IN_A_LINE)).collect();
-    let left = text.lines().count().saturating_sub(MOST_LINES);
-    if left > 0 {
-        lines.push(format!("… and {left} more lines"));
+    let becomes = declared(site, present.content);
+    match (was, becomes) {
+        (Was::Nothing, Ok(becomes)) => lines.extend(unified(spec, "", &becomes, room)),
+        (Was::Text(was), Ok(becomes)) => lines.extend(unified(spec, &was, &becomes, room)),
+        (was, becomes) => lines.push(bytes(&was, present.content, becomes.err())),
     }
     lines
 }
 
-fn declared(site: &Site<'_>, spec: &FileSpec) -> Option<String> {
-    let mut bytes = Vec::new();
-    let content = spec.present.as_ref()?.content;
-    site.contents
-        .copy(content.sha256, &mut |page| {
-            bytes.extend_from_slice(page);
-            if u64::try_from(bytes.len()).is_ok_and(|len| len > content.size) {
-                return Err(std::io::ErrorKind::FileTooLarge.into());
-            }
-            Ok(())
-        })
-        .ok()?;
-    // A bundle comes from outside: what is not the content it is named by is not shown as that.
-    (Digest::of(&bytes) == content.sha256).then(|| text(bytes)).flatten()
+/// Whether others may not read it.
+const fn is_closed(stat: &Stat) -> bool {
+    stat.mode & 0o007 == 0
 }
 
-fn existing(site: &Site<'_>, spec: &FileSpec) -> Option<String> {
-    let (dir, name) = site.walker.parent(&spec.path).ok()?;
-    let (mut file, _) = dir.open_file(name).ok()?;
+/// By digests that can be compared with each other and with nothing else.
+fn secret(was: &Was, content: Content) -> String {
+    let old = match was {
+        Was::Nothing => None,
+        Was::Text(text) => veiled(Digest::of(text.as_bytes())),
+        Was::Bytes(_, digest) => digest.and_then(veiled),
+        Was::Unreadable(_) => None,
+    };
+    match (old, veiled(content.sha256)) {
+        (Some(old), Some(new)) => {
+            format!("the content is sensitive and not shown: keyed digest {old} → {new}")
+        }
+        (None, Some(new)) => format!("the content is sensitive and not shown: keyed digest {new}"),
+        (_, None) => "the content is sensitive and not shown".to_owned(),
+    }
+}
+
+/// Why what is declared is not shown.
+enum Hidden {
+    NoText,
+    TooLarge,
+    NotHere,
+}
+
+fn bytes(was: &Was, content: Content, hidden: Option<Hidden>) -> String {
+    let why = match (was, &hidden) {
+        (Was::Unreadable(why), _) => format!("what is there cannot be read ({why})"),
+        (_, Some(Hidden::NotHere)) => "the declared content is not here yet".to_owned(),
+        (Was::Bytes(size, _), _) if *size > MOST_BYTES => "what is there is too large to be shown".to_owned(),
+        (_, Some(Hidden::TooLarge)) => "the declared content is too large to be shown".to_owned(),
+        (_, _) => "the content is not text".to_owned(),
+    };
+    let new = format!("{} bytes (sha256 {})", content.size, content.sha256.short());
+    let old = match was {
+        Was::Nothing | Was::Unreadable(_) => None,
+        Was::Text(text) => {
+            Some((text.len().try_into().unwrap_or(u64::MAX), Some(Digest::of(text.as_bytes()))))
+        }
+        Was::Bytes(size, digest) => Some((*size, *digest)),
+    };
+    match old {
+        None => format!("{why}: {new}"),
+        Some((size, Some(digest))) => format!("{why}: {size} bytes (sha256 {}) → {new}", digest.short()),
+        Some((size, None)) => format!("{why}: {size} bytes → {new}"),
+    }
+}
+
+fn unified(spec: &FileSpec, was: &str, becomes: &str, room: &mut Room) -> Vec<String> {
+    if room.0 == 0 {
+        return vec!["enough was shown above; its diff is left out".to_owned()];
+    }
+    let diff = TextDiff::from_lines(was, becomes);
+    let path = shown(spec.path.as_str(), MOST_IN_A_LINE);
+    let (old, new) = (format!("{path} (on the machine)"), format!("{path} (declared)"));
+    let text = diff.unified_diff().context_radius(3).header(&old, &new).to_string();
+    let (mut lines, mut used) = (Vec::new(), 0);
+    for line in text.lines().take(MOST_LINES).map(safe) {
+        used += line.len();
+        if used > MOST_OF_ONE.min(room.0) {
+            break;
+        }
+        lines.push(line);
+    }
+    let left = text.lines().count() - lines.len();
+    if left > 0 {
+        lines.push(format!("… {left} more lines"));
+    }
+    room.0 = room.0.saturating_sub(used);
+    lines
+}
+
+/// A line fit to be shown; tabs stay, being ordinary in configuration.
+fn safe(line: &str) -> String {
+    let (mut safe, mut left) = (String::new(), MOST_IN_A_LINE);
+    for (at, part) in line.split('\t').enumerate() {
+        if at > 0 {
+            safe.push('\t');
+        }
+        safe.push_str(&shown(part, left));
+        left = left.saturating_sub(part.chars().count());
+        if left == 0 {
+            break;
+        }
+    }
+    safe
+}
+
+fn declared(site: &Site<'_>, content: Content) -> Result<String, Hidden> {
+    if content.size > MOST_BYTES {
+        return Err(Hidden::TooLarge);
+    }
     let mut bytes = Vec::new();
-    read_all(&mut file, &mut |page| {
+    let copied = site.contents.copy(content.sha256, &mut |page| {
         bytes.extend_from_slice(page);
-        if u64::try_from(bytes.len()).is_ok_and(|len| len > MOST_BYTES) {
+        if length(&bytes) > content.size {
             return Err(std::io::ErrorKind::FileTooLarge.into());
         }
         Ok(())
-    })
-    .ok()?;
-    text(bytes)
+    });
+    // A bundle comes from outside: what is not the content it is named by is not shown as that.
+    if copied.is_err() || Digest::of(&bytes) != content.sha256 {
+        return Err(Hidden::NotHere);
+    }
+    text(bytes).map_err(|_| Hidden::NoText)
 }
 
-fn text(bytes: Vec<u8>) -> Option<String> {
-    String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
+/// Content that is declared and would be shown: what a preview is the better for having.
+pub(super) fn is_worth_having(present: &FilePresent) -> bool {
+    !present.is_sensitive() && present.content.size <= MOST_BYTES
+}
+
+/// What is there, and what the kernel says of the file that was read.
+fn existing(site: &Site<'_>, spec: &FileSpec, size: u64) -> (Was, Option<Stat>) {
+    let unreadable = |why: String| (Was::Unreadable(shown(&why, 200)), None);
+    let (dir, name) = match site.walker.parent(&spec.path) {
+        Ok(found) => found,
+        Err(error) => return unreadable(error.to_string()),
+    };
+    if size > MOST_BYTES {
+        return (Was::Bytes(size, None), None);
+    }
+    let mut bytes_read = Vec::new();
+    let read = dir.open_file(name).map_err(|error| error.to_string()).and_then(|(mut file, stat)| {
+        let all = read_all(&mut file, &mut |page| {
+            bytes_read.extend_from_slice(page);
+            if length(&bytes_read) > MOST_BYTES {
+                return Err(std::io::ErrorKind::FileTooLarge.into());
+            }
+            Ok(())
+        });
+        all.map(|()| stat).map_err(|error| error.to_string())
+    });
+    match read {
+        Err(why) => unreadable(why),
+        Ok(stat) => {
+            let bytes = |bytes: Vec<u8>| Was::Bytes(length(&bytes), Some(Digest::of(&bytes)));
+            (text(bytes_read).map_or_else(bytes, Was::Text), Some(stat))
+        }
+    }
+}
+
+fn length(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
+}
+
+/// As text, or as it was.
+fn text(bytes: Vec<u8>) -> Result<String, Vec<u8>> {
+    if bytes.contains(&0) {
+        return Err(bytes);
+    }
+    String::from_utf8(bytes).map_err(std::string::FromUtf8Error::into_bytes)
 }

@@ -42,6 +42,7 @@ fn file(content: &[u8]) -> Resource {
             owner: "root".parse().unwrap(),
             group: "root".parse().unwrap(),
             create_once: false,
+            replace_link: false,
             sensitive: false,
         }),
     });

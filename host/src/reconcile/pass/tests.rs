@@ -13,16 +13,25 @@ use tenure_protocol::outcome::Outcome::{self, *};
 use super::*;
 
 mod adopted;
+mod carried;
 mod cut_short;
 mod dying;
+mod foresight;
+mod judged;
 mod leaving;
 mod named;
+mod owners;
 mod packages;
+mod quiet;
+mod raced;
 mod recovery;
 mod refused;
+mod remarks;
 mod scripted;
 mod speed;
+mod told;
 mod trouble;
+mod unit_states;
 mod units;
 
 /// A machine of its own: a root, a store, a clock. It is a sandbox when the tests do not run as root.
@@ -125,6 +134,10 @@ impl Machine {
     }
 
     fn declaration(&self) -> Declaration {
+        Declaration::parse(&self.declared()).unwrap()
+    }
+
+    fn declared(&self) -> Vec<u8> {
         let json = serde_json::json!({
             "control_plane_id": "6f1c1b3e-8d2f-4c55-9d0e-2b7a4c8f9e10",
             "node": "edge-1", "generation": 1,
@@ -132,7 +145,7 @@ impl Machine {
             "revision": self.head.revision, "mode": self.head.mode, "taken": self.head.taken,
             "allowed_removals": null, "is_final": false, "resources": self.resources,
         });
-        Declaration::parse(&serde_json::to_vec(&json).unwrap()).unwrap()
+        serde_json::to_vec(&json).unwrap()
     }
 
     fn pass(&self) -> PassDone {
@@ -150,6 +163,19 @@ impl Machine {
 
     fn pass_with(&self, declaration: Option<Declaration>, meanwhile: &(dyn Fn(usize) + Sync)) -> PassDone {
         self.clock.advance(std::time::Duration::from_secs(1));
+        let before = self.before(declaration.as_ref());
+        let done = self.run(declaration, meanwhile);
+        foresight::came(&before, &done);
+        done
+    }
+
+    /// A pass that is not compared with what was foreseen of it.
+    fn pass_unforeseen(&self) -> PassDone {
+        self.clock.advance(std::time::Duration::from_secs(1));
+        self.run(Some(self.declaration()), &|_| {})
+    }
+
+    fn run(&self, declaration: Option<Declaration>, meanwhile: &(dyn Fn(usize) + Sync)) -> PassDone {
         run(&PassInput {
             ground: &self.ground,
             programs: self.scripted.as_ref().map(|scripted| -> &dyn Programs { scripted }),
@@ -334,6 +360,30 @@ fn a_pass_without_a_declaration_is_empty_and_touches_nothing_that_is_ours() {
     assert_eq!((done.summary.counts.total(), done.summary.owned), (0, 1));
     assert_eq!(machine.read("/srv/a"), "a");
     assert_eq!(done.forgotten, ["file:/srv/a"]);
+}
+
+#[test]
+fn a_pass_that_is_told_to_end_while_it_looks_reads_no_further() {
+    let mut machine = Machine::new();
+    for number in 0..4 {
+        machine.file(&format!("/srv/{number}"), "x");
+    }
+    machine.pass();
+    let cancelled = AtomicBool::new(false);
+    let done = run(&PassInput {
+        ground: &machine.ground,
+        programs: None,
+        store: &machine.store,
+        clock: &machine.clock,
+        declaration: Some(Arc::new(machine.declaration())),
+        trigger: Trigger::Timer,
+        refused: None,
+        looked: &|looked| cancelled.store(looked > 0, Ordering::Relaxed),
+        progress: &|_| {},
+        cancelled: &cancelled,
+    });
+    assert_eq!(done.summary.counts.in_words(), "1 unchanged, 3 outstanding");
+    assert_eq!(outcome(&done, "file:/srv/3"), (Outstanding, Some("cancelled".to_owned())));
 }
 
 #[test]

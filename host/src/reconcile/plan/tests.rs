@@ -15,6 +15,7 @@ fn resource() -> Resource {
             owner: Principal::Number(0),
             group: Principal::Number(0),
             create_once: false,
+            replace_link: false,
             sensitive: false,
         }),
     });

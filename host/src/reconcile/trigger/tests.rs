@@ -8,6 +8,7 @@ fn spec() -> UnitSpec {
     UnitSpec {
         name: UnitName::new("nginx.service").unwrap(),
         enabled: None,
+        masked: None,
         running: Some(true),
         restart_on: vec![KEY.parse().unwrap()],
         reload_on: Vec::new(),
@@ -31,7 +32,7 @@ fn triggers(record: Option<&Record>) -> Triggers {
 }
 
 fn unit(on: BTreeMap<String, Digest>, at: i64) -> Record {
-    let applied = State::Unit { enabled: None, running: Some(true), on };
+    let applied = State::Unit { enabled: None, running: Some(true), masked: false, on };
     Record { key: "unit:nginx.service".to_owned(), applied, ..package("", Origin::Changed, at) }
 }
 

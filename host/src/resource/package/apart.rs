@@ -1,18 +1,26 @@
 //! Running what changes packages: in a transient unit of its own, so that neither our end nor our restart ends it, and
 //! the next host finds it by its name (O-41). Where there is no service manager, as a child of ours.
 
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
 use tenure_protocol::id::EventId;
 
-use super::apt::{LOCK_HELD, TRANSACTION, not_begun, not_run, refused};
-use super::{Begun, Tools, Trouble, database};
+use super::apt::{LOCK_HELD, TRANSACTION, not_begun, not_run};
+use super::hand::Hand;
+use super::{Begun, Tools, Trouble};
 use crate::ground::own::TRANSACTION_UNIT;
 use crate::program::{ProgramError, Ran};
 
 /// Runs this to its end, of which `touched` says what it may leave behind. Where nobody waits for it any longer and it
 /// goes on, or somebody ended it, what is said [`is_open`].
-pub(super) fn run(tools: &Tools<'_>, command: &[String], touched: &Begun) -> Result<(), Trouble> {
+pub(super) fn run(
+    tools: &Tools<'_>,
+    manager: &dyn Hand,
+    command: &[String],
+    touched: &Begun,
+) -> Result<(), Trouble> {
     let (ran, by) = if tools.has_service_manager() {
         in_a_unit(tools, command)?
     } else {
@@ -20,13 +28,14 @@ pub(super) fn run(tools: &Tools<'_>, command: &[String], touched: &Begun) -> Res
     };
     tools.packages_moved();
     let program = command.first().map_or("", String::as_str);
-    let failed = (!ran.succeeded()).then(|| refused(program, &ran));
+    let failed = (!ran.succeeded()).then(|| manager.failed(program, &ran));
     // Whoever holds the lock has a journal of its own there.
     if let Some(trouble) = failed.as_ref().filter(|trouble| trouble.code == LOCK_HELD) {
         return Err(trouble.clone());
     }
     // Where nobody can look it may have been.
-    let cut_short = was_cut_short(tools, command, touched, ran.status).unwrap_or(true);
+    let cut_short = manager.is_cut_short(command, touched, &ran).unwrap_or(true);
+    tools.remark(manager.remarks(&ran, touched));
     match (cut_short, failed) {
         (true, _) => Err(ended_before(&by)),
         (false, None) => Ok(()),
@@ -90,13 +99,19 @@ fn words(unit: &str, log: &Path, command: &[String]) -> Vec<String> {
 }
 
 fn said(log: &Path) -> String {
-    let bytes = std::fs::read(log).unwrap_or_default();
-    let from = bytes.len().saturating_sub(MOST_SAID);
-    String::from_utf8_lossy(bytes.get(from..).unwrap_or_default()).into_owned()
+    let last = || {
+        let mut file = File::open(log)?;
+        let from = file.metadata()?.len().saturating_sub(MOST_SAID);
+        file.seek(SeekFrom::Start(from))?;
+        let mut bytes = Vec::new();
+        file.take(MOST_SAID).read_to_end(&mut bytes)?;
+        Ok::<_, io::Error>(bytes)
+    };
+    String::from_utf8_lossy(&last().unwrap_or_default()).into_owned()
 }
 
 /// More than the last words of a transaction.
-const MOST_SAID: usize = 64 * 1024;
+const MOST_SAID: u64 = 64 * 1024;
 
 pub(super) fn still_running(unit: &str) -> Trouble {
     let reason = format!(
@@ -115,34 +130,17 @@ fn perhaps_running(unit: &str, why: &Trouble) -> Trouble {
     Trouble::outstanding(STILL_RUNNING, reason)
 }
 
-/// Whether it did not end by itself: a dpkg that comes to its end leaves no journal, a program that did all it was to do
-/// leaves nothing unfinished (systemd calls it a success to be ended by SIGTERM), and each has its own statuses for a
-/// failure of its own.
-fn was_cut_short(
-    tools: &Tools<'_>,
-    command: &[String],
-    touched: &Begun,
-    status: Option<i32>,
-) -> Result<bool, Trouble> {
-    if !database::journal(tools)?.is_empty() {
-        return Ok(true);
-    }
-    Ok(match (status, command.first().map(String::as_str)) {
-        (Some(0), program) => tools.packages()?.unfinished().any(|(name, package)| {
-            let beyond_it = program == Some("dpkg") && package.is_half_unpacked();
-            touched.contains_key(name) && !beyond_it
-        }),
-        (Some(100), Some("apt-get")) | (Some(1 | 2), Some("dpkg")) => false,
-        (Some(_) | None, _) => true,
-    })
-}
-
 fn ended_before(unit: &str) -> Trouble {
     let reason = format!(
         "a package transaction of the host ({unit}) was ended before it was done; the next pass finishes it, and \
          `journalctl -u {unit}` on the machine says who ended it"
     );
     Trouble::outstanding(CUT_SHORT, reason)
+}
+
+/// Whether what is outstanding under this code waits for somebody's work with packages to end, or to be finished.
+pub(crate) fn passes(code: &str) -> bool {
+    [LOCK_HELD, STILL_RUNNING, CUT_SHORT].contains(&code)
 }
 
 /// Whether what a transaction brings is still ours to record, though nobody can do so yet.
@@ -154,3 +152,19 @@ const CUT_SHORT: &str = "package_transaction_cut_short";
 
 /// The code of it: what is outstanding for this reason is still ours to record.
 pub(crate) const STILL_RUNNING: &str = "package_transaction_running";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_what_a_transaction_says_the_last_is_read_however_much_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("package.log");
+        std::fs::write(&log, format!("{}the end\n", "a line\n".repeat(50_000))).unwrap();
+        let said = said(&log);
+        assert_eq!(said.len(), 64 * 1024);
+        assert!(said.ends_with("a line\nthe end\n"));
+        assert_eq!(super::said(&folder.path().join("none")), "");
+    }
+}

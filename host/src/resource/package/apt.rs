@@ -1,10 +1,14 @@
 //! The hand that works apt: simulating, reading the sources anew, asking which versions there are, the words of a
 //! transaction, and what apt's own words mean. What came of it is read from dpkg's database afterwards, never from here.
 
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::time::Duration;
 
 use tenure_protocol::refusal::chain;
 
+use super::dpkg::bare;
+use super::proven::{FORMAT, Proven};
 use super::transaction::{Simulated, Wanted, read_simulation};
 use crate::ground::own::TRANSACTION_UNIT;
 use crate::program::{ProgramError, Programs, Ran};
@@ -13,7 +17,7 @@ use crate::resource::Trouble;
 /// How long a transaction may take: a slow mirror and a slow disk together.
 pub(super) const TRANSACTION: Duration = Duration::from_secs(30 * 60);
 /// How long reading and simulating may take.
-const QUESTION: Duration = Duration::from_secs(120);
+pub(super) const QUESTION: Duration = Duration::from_secs(120);
 
 /// What every call says: nobody answers questions, the operator's configuration files are kept, nothing
 /// unauthenticated is taken whatever the machine's configuration allows (S-13). `Force-Yes` alone would allow it again.
@@ -37,17 +41,37 @@ const OPTIONS: [&str; 16] = [
     "APT::Update::Error-Mode=any",
 ];
 
+/// Else apt writes wherever it is asked anything, also where it only simulates: its caches (apt.conf: an empty name turns
+/// one off), and what it told its planner and its solver.
+const LEAVES_NOTHING: [&str; 8] = [
+    "-o",
+    "Dir::Cache::pkgcache=",
+    "-o",
+    "Dir::Cache::srcpkgcache=",
+    "-o",
+    "Dir::Log::Planner=",
+    "-o",
+    "Dir::Log::Solver=",
+];
+
+mod words;
+
+pub(super) use words::{LOCK_HELD, UNKNOWN, UNMET, UNSIGNED, refused, virtual_name};
+
 /// apt on this machine.
 pub(super) struct Apt<'a> {
     pub(super) programs: &'a dyn Programs,
+    /// Whether it may keep what it worked out of its lists beside them; not where nothing is to be changed.
+    pub(super) keeps_cache: bool,
 }
 
 impl Apt<'_> {
-    /// What this transaction would do.
-    pub(super) fn simulate(&self, wanted: &Wanted) -> Result<Simulated, Trouble> {
+    /// What this transaction would do, with these sources where some are named.
+    pub(super) fn simulate(&self, wanted: &Wanted, sources: Option<&Proven>) -> Result<Simulated, Trouble> {
         // What would be removed is named by the judge, not by apt, which would only say that something would.
         let words = transaction(wanted).into_iter().filter(|word| word != "--no-remove");
-        let ran = self.get(["-s".to_owned()].into_iter().chain(words), QUESTION)?;
+        let words = ["-s".to_owned()].into_iter().chain(options(sources)).chain(words);
+        let ran = self.get(words, QUESTION)?;
         if ran.succeeded() { Ok(read_simulation(&ran.out)) } else { Err(refused(APT_GET, &ran)) }
     }
 
@@ -61,8 +85,41 @@ impl Apt<'_> {
 
     /// The versions of a package that the sources have, newest first.
     pub(super) fn versions(&self, name: &str) -> Result<Vec<String>, Trouble> {
-        let ran = self.programs.run("apt-cache", &["madison", "--", name], QUESTION).map_err(not_run)?;
-        Ok(madison(name, &ran.out))
+        let ran = self.ask("madison", name)?;
+        let mut versions: Vec<String> = Vec::new();
+        for Line { version, .. } in madison(name, &ran.out) {
+            if !versions.iter().any(|known| known == version) {
+                versions.push(version.to_owned());
+            }
+        }
+        Ok(versions)
+    }
+
+    /// The machine's sources, without the words that let them go unsigned; written into `folder`.
+    pub(super) fn proven(&self, folder: &Path) -> Result<Proven, Trouble> {
+        let arguments = ["indextargets", "--format", FORMAT, "Created-By: Packages", "Target-Of: deb"];
+        let ran = self.programs.run(APT_GET, &arguments, QUESTION).map_err(not_run)?;
+        if ran.succeeded() { Proven::write(&ran.out, folder) } else { Err(refused(APT_GET, &ran)) }
+    }
+
+    /// Where the sources have this version of a package, in apt's own words for them.
+    pub(super) fn places(&self, name: &str, version: &str) -> Result<Vec<String>, Trouble> {
+        let ran = self.ask("madison", name)?;
+        Ok(madison(name, &ran.out)
+            .filter(|line| line.version == version)
+            .map(|line| line.place.to_owned())
+            .collect())
+    }
+
+    /// Who only provides this name, which no package has for its own.
+    pub(super) fn providers(&self, name: &str) -> Result<Vec<String>, Trouble> {
+        let ran = self.ask("showpkg", name)?;
+        Ok(providers(name, &ran.out))
+    }
+
+    fn ask(&self, word: &str, name: &str) -> Result<Ran, Trouble> {
+        let words: Vec<&str> = self.cache().iter().copied().chain([word, "--", name]).collect();
+        self.programs.run("apt-cache", &words, QUESTION).map_err(not_run)
     }
 
     /// A transaction of an earlier life of the host that still runs.
@@ -78,9 +135,14 @@ impl Apt<'_> {
         Ok(ran.out.split_ascii_whitespace().next().map(str::to_owned))
     }
 
+    const fn cache(&self) -> &'static [&'static str] {
+        if self.keeps_cache { &[] } else { &LEAVES_NOTHING }
+    }
+
     fn get(&self, words: impl Iterator<Item = String>, within: Duration) -> Result<Ran, Trouble> {
         let words: Vec<String> = words.collect();
-        let arguments: Vec<&str> = OPTIONS.into_iter().chain(words.iter().map(String::as_str)).collect();
+        let options = OPTIONS.into_iter().chain(self.cache().iter().copied());
+        let arguments: Vec<&str> = options.chain(words.iter().map(String::as_str)).collect();
         self.programs.run(APT_GET, &arguments, within).map_err(not_run)
     }
 }
@@ -88,9 +150,14 @@ impl Apt<'_> {
 const APT_GET: &str = "apt-get";
 /// What apt says when it could not read a source anew.
 const OLD_ONES: &str = "old ones used instead";
-/// The command that runs a transaction.
-pub(super) fn command(wanted: &Wanted) -> Vec<String> {
-    [APT_GET].into_iter().chain(OPTIONS).map(str::to_owned).chain(transaction(wanted)).collect()
+/// The command that runs a transaction, with these sources where some are named.
+pub(super) fn command(wanted: &Wanted, sources: Option<&Proven>) -> Vec<String> {
+    let always = [APT_GET].into_iter().chain(OPTIONS).map(str::to_owned);
+    always.chain(options(sources)).chain(transaction(wanted)).collect()
+}
+
+fn options(sources: Option<&Proven>) -> Vec<String> {
+    sources.map(Proven::options).unwrap_or_default()
 }
 
 /// The words of a transaction, names after `--`.
@@ -113,111 +180,32 @@ fn transaction(wanted: &Wanted) -> Vec<String> {
     words
 }
 
-fn madison(name: &str, text: &str) -> Vec<String> {
-    let mut versions = Vec::new();
-    for line in text.lines() {
-        let mut columns = line.split('|').map(str::trim);
-        if let (Some(package), Some(version)) = (columns.next(), columns.next())
-            && package == name
-            && !versions.contains(&version.to_owned())
-        {
-            versions.push(version.to_owned());
-        }
+/// Reads what `apt-cache showpkg` prints of a name; nobody, where a package has it for its own.
+fn providers(name: &str, text: &str) -> Vec<String> {
+    // It takes a name for a pattern too.
+    let meant = text.strip_prefix("Package: ").and_then(|text| text.strip_prefix(name)).unwrap_or_default();
+    let between = |from: &str, to: &str| Some(meant.split_once(from)?.1.split_once(to)?.0);
+    if between("\nVersions:", "\nReverse Depends:").is_none_or(|versions| !versions.trim().is_empty()) {
+        return Vec::new();
     }
-    versions
+    let list = meant.split_once("\nReverse Provides:").map_or("", |(_, list)| list);
+    let names = list.lines().filter_map(|line| line.split_ascii_whitespace().next()).map(str::to_owned);
+    names.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// What the words of `program`, which is apt's or dpkg's, mean.
-pub(super) fn refused(program: &str, ran: &Ran) -> Trouble {
-    let words = ran.last_words();
-    let text = format!("{}{}", ran.out, ran.err);
-    let says = |part: &str| text.contains(part);
-    if says("Could not get lock")
-        || says("Unable to acquire the dpkg frontend lock")
-        || says("Unable to lock")
-        || says(LOCKED)
-    {
-        return Trouble::outstanding(
-            LOCK_HELD,
-            format!("the package manager is in use: {}", lock_line(&text)),
-        );
-    }
-    if says("cannot be authenticated") || says("unauthenticated packages") {
-        return Trouble::refused(
-            "unsigned_package",
-            format!(
-                "a package comes from a source that is not authenticated, or no longer is; have the source signed, or declare another: {words}"
-            ),
-        );
-    }
-    if UNPROVEN.into_iter().any(says) {
-        return Trouble::refused(
-            "unsigned_source",
-            format!(
-                "a package source of this machine is not signed, or not by a key it trusts, so nothing is taken from it; \
-                 have it signed, give the machine its key, or remove the source: {words}"
-            ),
-        );
-    }
-    if let Some(unmet) = unmet(&ran.out) {
-        return Trouble::failed(
-            UNMET,
-            format!(
-                "what is needed cannot be had together: {unmet}; declare another version, or another package"
-            ),
-        );
-    }
-    if says("dpkg was interrupted") {
-        return Trouble::failed(
-            "dpkg_interrupted",
-            "dpkg was interrupted before us; run `dpkg --configure -a` on the machine and look at what it says",
-        );
-    }
-    if says("Unable to locate package")
-        || says("has no installation candidate")
-        || (says("Version '") && says("was not found"))
-    {
-        return Trouble::failed(
-            "unknown_package",
-            format!(
-                "the machine's package sources do not have it; declare the source, or another version: {words}"
-            ),
-        );
-    }
-    Trouble::failed("package_manager_failed", format!("{program} ended with status {}: {words}", status(ran)))
+/// A version of a package, and where it is to be had.
+struct Line<'t> {
+    version: &'t str,
+    place: &'t str,
 }
 
-/// What apt says of a source that is not signed, is no longer signed, or is signed by a key that it does not know: the
-/// last where it goes on with what it read before.
-const UNPROVEN: [&str; 3] = ["is not signed", "is no longer signed", "signature verification"];
-
-/// What dpkg says of a lock that somebody has taken.
-const LOCKED: &str = "locked by another process";
-
-/// The code of a lock that somebody else holds.
-pub(super) const LOCK_HELD: &str = "package_lock_held";
-
-/// The code of a package that needs what cannot be had.
-pub(super) const UNMET: &str = "unmet_dependencies";
-
-/// What apt lists as needed and not to be had, one clause a line of it.
-fn unmet(out: &str) -> Option<String> {
-    let (_, list) = out.split_once("have unmet dependencies:")?;
-    let lines = list.lines().skip(1).take_while(|line| line.starts_with(' ')).map(str::trim);
-    Some(tenure_protocol::text::shown(&lines.collect::<Vec<_>>().join(", "), 300))
-}
-
-fn status(ran: &Ran) -> String {
-    ran.status.map_or_else(|| "a signal".to_owned(), |status| status.to_string())
-}
-
-/// Who holds the lock, in apt's or dpkg's own words, which name pid and program.
-fn lock_line(text: &str) -> String {
-    let line = text
-        .lines()
-        .find(|line| line.contains("held by process") || line.contains(LOCKED))
-        .or_else(|| text.lines().find(|line| line.contains("lock")));
-    tenure_protocol::text::shown(line.unwrap_or_default().trim_start_matches(['E', 'W', ':', ' ']), 200)
+/// Reads what `apt-cache madison` prints of a package, newest first.
+fn madison<'t>(name: &str, text: &'t str) -> impl Iterator<Item = Line<'t>> {
+    text.lines().filter_map(move |line| {
+        let mut columns = line.splitn(3, '|').map(str::trim);
+        let (package, version, place) = (columns.next()?, columns.next()?, columns.next()?);
+        (bare(package) == name).then_some(Line { version, place })
+    })
 }
 
 /// What failed is systemd-run, before there was a unit: whatever it was to run did nothing.
@@ -225,7 +213,7 @@ pub(super) fn not_begun(ran: &Ran) -> Trouble {
     let reason = format!(
         "nothing was run: systemd-run ended with status {}: {}; `systemctl status` shows what is wrong with the service \
          manager, and it is tried again by the next pass",
-        status(ran),
+        words::status(ran),
         ran.last_words()
     );
     Trouble::outstanding("package_manager_failed", reason)

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use tenure_protocol::text::shown;
 
-use super::apt::Apt;
 use super::dpkg::Package;
 use super::transact::Transaction;
 use super::transaction::Wanted;
@@ -43,7 +42,11 @@ impl Tools<'_> {
         if let Some(trouble) = self.at_work()? {
             return Err(trouble);
         }
-        if self.is_whole()? {
+        // Only dpkg keeps a note of its own of what it began with: what another manager left undone is seen in its
+        // database, and brought by the next transaction.
+        // Where nobody can say whose they are it stays noted.
+        let is_dpkg = self.is_dpkg().map_err(|why| Trouble::outstanding(why.code, why.reason))?;
+        if !is_dpkg || self.is_whole()? {
             return Ok(());
         }
         lock::free(self)?;
@@ -53,7 +56,7 @@ impl Tools<'_> {
             return Ok(());
         }
         let packages = self.packages()?;
-        if let Some((name, package)) = packages.unfinished().find(|(name, _)| !begun.contains_key(*name)) {
+        if let Some((name, package)) = packages.unfinished().find(|(name, _)| !begun.contains_key(name)) {
             let reason = format!(
                 "{name} is {} and was not begun by the host; run `dpkg --configure -a` on the machine and look at what \
                  it says",
@@ -66,11 +69,12 @@ impl Tools<'_> {
         if self.is_tried()? && database::journal(self)?.is_empty() {
             return Err(given_up(&names));
         }
+        let manager = self.package_manager()?;
         self.begin(begun, true)?;
         tracing::info!(packages = names, "a package transaction was cut short; dpkg finishes it");
         // It stays noted until both steps are done.
-        let ended =
-            apart::run(self, &CONFIGURE.map(str::to_owned), begun).and_then(|()| self.unpack_anew(begun));
+        let ended = apart::run(self, manager.as_ref(), &CONFIGURE.map(str::to_owned), begun)
+            .and_then(|()| self.unpack_anew(begun));
         if ended.as_ref().is_err_and(is_not_over) {
             self.begin(begun, false)?;
         }
@@ -78,13 +82,15 @@ impl Tools<'_> {
     }
 
     fn is_whole(&self) -> Result<bool, Trouble> {
-        Ok(self.packages()?.unfinished().next().is_none() && database::journal(self)?.is_empty())
+        let packages = self.packages()?;
+        let settled = packages.unfinished().next().is_none() && !packages.have_triggers_due();
+        Ok(settled && database::journal(self)?.is_empty())
     }
 
     /// What was cut short while it was unpacked cannot be configured: it is brought again, in the version that was meant.
     fn unpack_anew(&self, begun: &Begun) -> Result<(), Trouble> {
         let packages = self.packages()?;
-        let half = |name: &str| packages.get(name).is_some_and(Package::is_half_unpacked);
+        let half = |name: &str| packages.get_called(name).is_some_and(Package::is_half_unpacked);
         let install = begun.iter().filter(|(name, version)| version.is_some() && half(name));
         let wanted = Wanted {
             install: install.map(|(name, version)| (name.clone(), version.clone())).collect(),
@@ -96,8 +102,8 @@ impl Tools<'_> {
         }
         let (declared, none) = (Declared::new(), Names::new());
         let terms = Terms { declared: &declared, may_go: &none, kept: &none };
-        let apt = Apt { programs: self.programs()? };
-        Transaction { tools: self, terms, apt, packages: Arc::clone(&packages) }.attempt(&wanted)
+        let manager = self.package_manager()?;
+        Transaction { tools: self, terms, manager, packages: Arc::clone(&packages) }.attempt(&wanted)
     }
 
     /// Whether what was begun may still bring something: nobody has seen its end.
@@ -106,7 +112,7 @@ impl Tools<'_> {
         !matches!(self.begun(), Ok(None))
     }
 
-    fn begun(&self) -> Result<Option<Begun>, Trouble> {
+    pub(super) fn begun(&self) -> Result<Option<Begun>, Trouble> {
         match self.journal {
             Some(journal) => journal.begun().map_err(unwritten),
             None => Ok(None),

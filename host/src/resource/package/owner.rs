@@ -3,6 +3,7 @@
 use std::io;
 
 use super::Tools;
+use super::dpkg::bare;
 use crate::ground::own::is_part_of_the_host;
 
 const INFO: &str = "/var/lib/dpkg/info";
@@ -26,7 +27,7 @@ pub(super) fn of_the_hosts_files(tools: &Tools<'_>, name: &str) -> Result<Option
         let entry = entry.map_err(unread(INFO))?;
         let file = entry.file_name();
         let Some(of) = file.to_str().and_then(|file| file.strip_suffix(".list")) else { continue };
-        if of.split_once(':').map_or(of, |(of, _)| of) != name {
+        if bare(of) != bare(name) {
             continue;
         }
         let list = std::fs::read(entry.path()).map_err(unread(&format!("{INFO}/{of}.list")))?;

@@ -2,16 +2,20 @@
 //! refused or fails, each is tried alone, so that one bad package does not stop the others (H-10). What came of it is
 //! not said here: whoever called looks again.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use tenure_protocol::refusal::chain;
 use tenure_protocol::resource::PackageWanted;
+use tenure_protocol::text::shown;
 
-use super::apt::{Apt, LOCK_HELD, UNMET, command};
-use super::dpkg::PackageState;
+use super::apt::{LOCK_HELD, UNKNOWN, UNMET, UNSIGNED, virtual_name};
+use super::dpkg::{PackageState, bare};
+use super::hand::{Hand, Words};
+use super::meaning::NOT_FETCHED;
+use super::proven::Proven;
 use super::transaction::{Rules, Simulated, TransactionRefusal, Wanted, judge};
-use super::{Begun, Declared, Names, OWN_PACKAGE, Packages, Tools, Trouble, apart, is_open, lock, owner};
+use super::{Begun, Declared, Names, OWN_PACKAGE, Packages, Tools, Trouble, apart, is_open};
 use crate::resource::Stands;
 use crate::steps;
 
@@ -68,41 +72,41 @@ pub(crate) fn transact(
 pub(super) struct Transaction<'a> {
     pub(super) tools: &'a Tools<'a>,
     pub(super) terms: Terms<'a>,
-    pub(super) apt: Apt<'a>,
+    pub(super) manager: Box<dyn Hand + 'a>,
     /// What was installed when it began.
     pub(super) packages: Arc<Packages>,
 }
 
 impl<'a> Transaction<'a> {
     /// Nobody else works with packages, and the database is whole.
-    fn begin(tools: &'a Tools<'a>, terms: Terms<'a>) -> Result<Self, Trouble> {
-        let apt = Apt { programs: tools.programs()? };
+    pub(super) fn begin(tools: &'a Tools<'a>, terms: Terms<'a>) -> Result<Self, Trouble> {
+        let manager = tools.package_manager()?;
         if let Some(trouble) = tools.at_work()? {
             return Err(trouble);
         }
-        lock::free(tools)?;
+        manager.free()?;
         // Whoever has held it until now may have been half-way when they were read.
         tools.packages_moved();
         let packages = tools.packages()?;
-        lock::whole(tools, &packages, terms)?;
-        Ok(Self { tools, terms, apt, packages })
+        manager.whole(&packages, terms)?;
+        Ok(Self { tools, terms, manager, packages })
     }
 
     /// Which version is meant.
-    fn choose(&self, request: &Request<'_>, all: &[Request<'_>]) -> Result<Wanted, Trouble> {
+    pub(super) fn choose(&self, request: &Request<'_>, all: &[Request<'_>]) -> Result<Wanted, Trouble> {
         let name = request.name.to_owned();
         let mut wanted = Wanted::default();
         match request.wanted {
             PackageWanted::Absent => {
-                wanted.remove.insert(name);
+                wanted.remove = self.to_go(&name);
             }
             PackageWanted::Present => {
                 wanted.install.insert(name, None);
             }
-            PackageWanted::Exact(version) => {
+            PackageWanted::Exact(version) if self.manager.takes_versions_as_declared() => {
                 wanted.install.insert(name, Some(version.as_str().to_owned()));
             }
-            PackageWanted::Prefix(_) => {
+            PackageWanted::Exact(_) | PackageWanted::Prefix(_) => {
                 let version = self.newest(request)?;
                 wanted.install.insert(name, Some(version));
             }
@@ -110,16 +114,24 @@ impl<'a> Transaction<'a> {
         // Alone, each may make go what is to go anyway.
         let to_go = all.iter().filter(|request| *request.wanted == PackageWanted::Absent);
         let may_go = self.terms.may_go.iter().copied().chain(to_go.map(|request| request.name));
-        wanted.may_go = may_go.map(str::to_owned).collect();
+        wanted.may_go = may_go.flat_map(|name| self.to_go(name)).collect();
         Ok(wanted)
+    }
+
+    /// What goes of a name: where it is declared absent, of every architecture; else the one that we brought.
+    fn to_go(&self, name: &str) -> BTreeSet<String> {
+        let is_declared = self.terms.declared.get(name) == Some(&&PackageWanted::Absent);
+        let here = self.packages.here(name);
+        let meant = here.filter(|(_, one)| is_declared || self.packages.get(name) == Some(*one));
+        meant.map(|(called, _)| called).collect()
     }
 
     /// The newest version that begins as declared.
     fn newest(&self, request: &Request<'_>) -> Result<String, Trouble> {
         let Request { name, wanted } = request;
         let look = || {
-            let versions = self.apt.versions(name)?;
-            Ok::<_, Trouble>(versions.into_iter().find(|version| wanted.takes(version)))
+            let versions = self.manager.versions(name)?;
+            Ok::<_, Trouble>(versions.into_iter().find(|version| self.manager.takes(wanted, version)))
         };
         if let Some(version) = look()? {
             return Ok(version);
@@ -129,7 +141,7 @@ impl<'a> Transaction<'a> {
             let reason = format!(
                 "the machine's package sources have no version {wanted} of {name}; declare the source, or another version"
             );
-            Trouble::failed("unknown_package", reason)
+            Trouble::failed(UNKNOWN, reason)
         })
     }
 
@@ -143,33 +155,147 @@ impl<'a> Transaction<'a> {
                 Trouble::failed("sources_unreadable", reason)
             }
         };
-        self.tools.updated.get_or_init(|| self.apt.update().map_err(failed)).clone()
+        if self.tools.only_looks() {
+            let reason = "the package sources of this machine, as they were last read, do not have it; they are read \
+                anew when it is applied";
+            return Err(Trouble::unknown("sources_not_read", reason));
+        }
+        self.tools.updated.get_or_init(|| self.manager.update().map_err(failed)).clone()
     }
 
-    /// Simulates, judges, and runs.
-    pub(super) fn attempt(&self, wanted: &Wanted) -> Result<(), Trouble> {
-        let simulated = match self.apt.simulate(wanted) {
-            Err(trouble) if trouble.code == "unknown_package" => {
+    /// What the package manager says it would do; the sources are read anew where it does not know a name.
+    fn ask(&self, wanted: &Wanted) -> Result<Simulated, Trouble> {
+        let now = self.tools.packages()?;
+        let simulate = || self.manager.simulate(wanted, &now, None);
+        let simulated = match simulate() {
+            Err(trouble) if trouble.code == UNKNOWN => {
                 self.update()?;
-                self.apt.simulate(wanted)
+                simulate()
             }
             simulated => simulated,
         };
-        let simulated = simulated.map_err(|trouble| self.held_back(trouble))?;
-        self.judge(wanted, &simulated).map_err(|refusal| refused(&refusal))?;
-        if self.tools.cancelled.load(Ordering::Relaxed) {
-            return Err(Trouble::outstanding("cancelled", "the pass was ended before its turn came"));
+        simulated.map_err(|trouble| self.held_back(trouble))
+    }
+
+    fn judged(&self, wanted: &Wanted, simulated: &Simulated) -> Result<(), Trouble> {
+        self.judge(wanted, simulated).map_err(|refusal| {
+            self.by_another_name(wanted, simulated).unwrap_or_else(|| self.refused(&refusal))
+        })
+    }
+
+    /// What it would do, where that may be done.
+    pub(super) fn simulate(&self, wanted: &Wanted) -> Result<Simulated, Trouble> {
+        let mut all = Simulated::default();
+        for part in self.manager.parts(wanted.clone()) {
+            let Simulated { install, remove } = self.ask(&part).and_then(|simulated| {
+                self.judged(&part, &simulated)?;
+                Ok(simulated)
+            })?;
+            all.install.extend(install);
+            all.remove.extend(remove);
         }
-        self.tools.change_packages(&command(wanted), &simulated.touched(), wanted.anew)
+        Ok(all)
+    }
+
+    /// Simulates, judges, and runs; in as many transactions as the package manager needs for it.
+    pub(super) fn attempt(&self, wanted: &Wanted) -> Result<(), Trouble> {
+        for (at, mut part) in self.manager.parts(wanted.clone()).into_iter().enumerate() {
+            if at > 0 {
+                // What went to make room is gone.
+                let now = self.tools.packages()?;
+                part.remove.retain(|name| now.installed(name).is_some());
+            }
+            if !part.is_empty() {
+                self.attempt_part(&part)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the sources listed and have no more is looked for once again.
+    fn attempt_part(&self, wanted: &Wanted) -> Result<(), Trouble> {
+        match self.attempt_once(wanted) {
+            Err(trouble) if trouble.code == NOT_FETCHED && self.tools.updated.get().is_none() => {
+                self.update()?;
+                self.attempt_once(wanted)
+            }
+            ended => ended,
+        }
+    }
+
+    fn attempt_once(&self, wanted: &Wanted) -> Result<(), Trouble> {
+        let simulated = self.ask(wanted)?;
+        if simulated.brought(OWN_PACKAGE).is_some()
+            && let Some(sources) = self.manager.proven()?
+        {
+            return self.attempt_host(wanted, &simulated, &sources);
+        }
+        self.run(wanted, &simulated, None)
+    }
+
+    /// Whatever brings the host itself is taken from what is proven, whatever the machine's configuration allows.
+    fn attempt_host(&self, wanted: &Wanted, allowed: &Simulated, sources: &Proven) -> Result<(), Trouble> {
+        let version = allowed.brought(OWN_PACKAGE).map_or("", |(_, new)| new.as_str());
+        let now = self.tools.packages()?;
+        let ran = match self.manager.simulate(wanted, &now, Some(sources)) {
+            Ok(simulated) => self.run(wanted, &simulated, Some(sources)),
+            Err(trouble) => Err(self.held_back(trouble)),
+        };
+        // The last is what is said where nothing else than what cannot be told signed has it.
+        ran.map_err(|trouble| match trouble.code {
+            UNSIGNED | UNKNOWN => self.unproven_host(version, &trouble),
+            _ => trouble,
+        })
+    }
+
+    fn unproven_host(&self, version: &str, why: &Trouble) -> Trouble {
+        let places = self.manager.places(OWN_PACKAGE, version).join(", ");
+        let places = if places.is_empty() { "the machine's sources".to_owned() } else { shown(&places, 200) };
+        let reason = format!(
+            "{OWN_PACKAGE} {version} of {places} is not taken: the host is brought only with what a signature proves, also \
+             where this machine's configuration trusts a source without (`trusted=yes`, `allow-insecure=yes`); have that \
+             source signed and its key given to the machine with `signed-by=`, or declare a version of one that is: {}",
+            why.reason
+        );
+        Trouble::refused(UNSIGNED, reason)
+    }
+
+    fn run(&self, wanted: &Wanted, simulated: &Simulated, sources: Option<&Proven>) -> Result<(), Trouble> {
+        self.judged(wanted, simulated)?;
+        if self.tools.is_cancelled() {
+            return Err(Trouble::cancelled());
+        }
+        let touched = simulated.touched();
+        let command = self.manager.command(wanted, &touched, sources);
+        self.tools.change_packages(self.manager.as_ref(), &command, &touched, wanted.anew)
+    }
+
+    /// What would be brought in place of a name that others only provide.
+    fn by_another_name(&self, wanted: &Wanted, simulated: &Simulated) -> Option<Trouble> {
+        let missed = wanted.install.keys().find(|name| simulated.brought(name).is_none())?;
+        let providers = self.manager.providers(missed);
+        (!providers.is_empty()).then(|| virtual_name(missed, &providers))
     }
 
     fn judge(&self, wanted: &Wanted, simulated: &Simulated) -> Result<(), TransactionRefusal> {
-        judge(wanted, simulated, &self.rules(&|name| self.is_held(name), &|n, v| self.contradicts(n, v)))?;
+        let (held, contradicts) =
+            (|name: &str| self.is_held(name), |n: &str, v: &str| self.contradicts(n, v));
+        let is_older = |a: &str, b: &str| self.manager.is_older(a, b);
+        let exact = matches!(self.terms.declared.get(OWN_PACKAGE), Some(PackageWanted::Exact(_)));
+        let rules = Rules {
+            held: &held,
+            contradicts: &contradicts,
+            is_older: &is_older,
+            may_raise: self.manager.may_raise(),
+            host: OWN_PACKAGE,
+            host_is_exact: exact,
+        };
+        judge(wanted, simulated, &rules)?;
         for name in &simulated.remove {
-            match owner::of_the_hosts_files(self.tools, name) {
+            match self.manager.of_the_hosts_files(name) {
                 Ok(None) => {}
                 Ok(Some(whose)) => return Err(TransactionRefusal::HostFiles(whose)),
-                Err(unread) => return Err(TransactionRefusal::UnreadFiles(chain(&unread))),
+                Err(unread) => return Err(TransactionRefusal::UnreadFiles(unread)),
             }
         }
         Ok(())
@@ -180,33 +306,29 @@ impl<'a> Transaction<'a> {
         if trouble.code != UNMET {
             return trouble;
         }
-        let words = trouble.reason.split([' ', ',', ':']).collect::<std::collections::BTreeSet<_>>();
+        let words = trouble.reason.split([' ', ',', ':']).collect::<BTreeSet<_>>();
         let held: Vec<&str> = words.into_iter().filter(|word| self.is_held(word)).collect();
-        if held.is_empty() { trouble } else { refused(&TransactionRefusal::NeedsHeld(held.join(", "))) }
+        if held.is_empty() { trouble } else { self.refused(&TransactionRefusal::NeedsHeld(held.join(", "))) }
     }
 
-    fn rules<'r>(
-        &self,
-        held: &'r dyn Fn(&str) -> bool,
-        contradicts: &'r dyn Fn(&str, &str) -> bool,
-    ) -> Rules<'r> {
-        let exact = matches!(self.terms.declared.get(OWN_PACKAGE), Some(PackageWanted::Exact(_)));
-        Rules { held, contradicts, host: OWN_PACKAGE, host_is_exact: exact }
+    fn refused(&self, refusal: &TransactionRefusal) -> Trouble {
+        refused(refusal, &self.manager.words())
     }
 
     fn is_held(&self, name: &str) -> bool {
-        self.terms.kept.contains(name) || self.packages.get(name).is_some_and(|package| package.hold)
+        self.terms.kept.contains(bare(name))
+            || self.packages.get_called(name).is_some_and(|package| package.hold)
     }
 
     fn contradicts(&self, name: &str, version: &str) -> bool {
-        self.terms.declared.get(name).is_some_and(|wanted| !wanted.takes(version))
+        self.terms.declared.get(name).is_some_and(|wanted| !self.manager.takes(wanted, version))
     }
 
     /// Tries one alone, unless the common try has brought it already, or broke over it.
     fn attempt_left(&self, wanted: &Wanted, ended: &Trouble) -> Result<(), Trouble> {
         let now = self.tools.packages()?;
         let begun =
-            |name: &String| now.get(name).is_some_and(|package| package.state == PackageState::Broken);
+            |name: &String| now.get_called(name).is_some_and(|package| package.state == PackageState::Broken);
         if wanted.install.keys().any(begun) {
             return Err(ended.clone());
         }
@@ -225,17 +347,32 @@ impl<'a> Transaction<'a> {
 impl Tools<'_> {
     /// Runs this, which changes packages, noted as begun before and as ended after; what is open stays noted, and what
     /// somebody's lock stopped half-way.
-    fn change_packages(&self, command: &[String], touched: &Begun, anew: bool) -> Result<(), Trouble> {
-        self.begin(touched, anew)?;
-        let ended = steps::PACKAGES_CHANGED.take(|| apart::run(self, command, touched));
-        if !ended.as_ref().is_err_and(|trouble| is_open(trouble) || trouble.code == LOCK_HELD) {
+    fn change_packages(
+        &self,
+        manager: &dyn Hand,
+        command: &[String],
+        touched: &Begun,
+        anew: bool,
+    ) -> Result<(), Trouble> {
+        // What an earlier one of this pass left open stays noted beside it; finishing it brings it anew.
+        let open = if anew { Begun::new() } else { self.begun()?.unwrap_or_default() };
+        let noted = open.iter().chain(touched).map(|(name, version)| (name.clone(), version.clone()));
+        self.begin(&noted.collect(), anew)?;
+        let ended = steps::PACKAGES_CHANGED.take(|| apart::run(self, manager, command, touched));
+        if ended.as_ref().is_err_and(|trouble| is_open(trouble) || trouble.code == LOCK_HELD) {
+            return ended;
+        }
+        if open.is_empty() {
             self.end();
+        } else if let Err(trouble) = self.begin(&open, false) {
+            // What stands noted is more than is open, and is found to be whole.
+            tracing::warn!(why = trouble.reason, "the end of a package transaction was not noted");
         }
         ended
     }
 }
 
-fn together<'w>(each: impl Iterator<Item = &'w Wanted>) -> Wanted {
+pub(super) fn together<'w>(each: impl Iterator<Item = &'w Wanted>) -> Wanted {
     let mut all = Wanted::default();
     for Wanted { install, remove, may_go, anew } in each {
         all.install.extend(install.clone());
@@ -246,24 +383,30 @@ fn together<'w>(each: impl Iterator<Item = &'w Wanted>) -> Wanted {
     all
 }
 
-fn refused(refusal: &TransactionRefusal) -> Trouble {
+fn refused(refusal: &TransactionRefusal, words: &Words) -> Trouble {
+    let Words { unhold, simulate, whose, place } = words;
+    let unhold = unhold("NAME");
     let remedy = match refusal {
-        TransactionRefusal::Removes(_) => "declare those absent, or declare another package",
+        TransactionRefusal::Removes(_) => "declare those absent, or declare another package".to_owned(),
         TransactionRefusal::Downgrades(_) | TransactionRefusal::Undeclared(_) => {
-            "declare the version that is meant, or another package"
+            "declare the version that is meant, or another package".to_owned()
+        }
+        TransactionRefusal::Raises(_) => {
+            "bring the whole machine up to date by hand, or declare those too".to_owned()
         }
         TransactionRefusal::OnHold(_) | TransactionRefusal::NeedsHeld(_) => {
-            "`apt-mark unhold` lets it be changed, or taking the module where it is kept as found"
+            format!("{unhold} lets it be changed, or taking the module where it is kept as found")
         }
-        TransactionRefusal::Leaves(_) => "`apt-get -s install` on the machine shows why",
+        TransactionRefusal::Leaves(_) => format!("{simulate} on the machine shows why"),
         TransactionRefusal::Host(_) | TransactionRefusal::OlderHost(_) => {
             "a host is never removed by itself; declare the version of tenure-host exactly to lower it"
+                .to_owned()
         }
-        TransactionRefusal::HostFiles(_) => {
-            "stop declaring it absent; bring the host by its own package first, and `dpkg -S` says what else it has"
-        }
+        TransactionRefusal::HostFiles(_) => format!(
+            "stop declaring it absent; bring the host by its own package first, and {whose} says what else it has"
+        ),
         TransactionRefusal::UnreadFiles(_) => {
-            "look on the machine what is wrong with it (`ls -l /var/lib/dpkg`, `dmesg`) and put it right"
+            format!("look on the machine what is wrong with it (`ls -l {place}`, `dmesg`) and put it right")
         }
     };
     Trouble::refused("transaction_refused", format!("not done: {}; {remedy}", chain(refusal)))

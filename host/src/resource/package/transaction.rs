@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Begun;
-use super::version::is_older;
+use super::dpkg::bare;
 
 /// What a pass wants of the package manager, together.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,7 +29,8 @@ impl Wanted {
 /// What a simulation said would be done.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Simulated {
-    /// Package → the version it has now (none: it is new) and the one it would get.
+    /// Package, with its architecture where that is not the machine's → the version it has now (none: it is new) and the
+    /// one it would get.
     pub(super) install: BTreeMap<String, (Option<String>, String)>,
     /// Packages that would go.
     pub(super) remove: BTreeSet<String>,
@@ -50,6 +51,11 @@ pub(super) enum TransactionRefusal {
     /// It would bring a declared package to a version that is not the declared one.
     #[error("it would also bring {0} to a version that is not the declared one")]
     Undeclared(String),
+    /// It would bring what is installed to a newer version, where all of it is brought together or not at all.
+    #[error(
+        "it would also upgrade {0}, which nobody declared, and would leave the rest of the machine behind it"
+    )]
+    Raises(String),
     /// It needs another version of a package on hold.
     #[error("it needs another version of {0}, which is on hold or kept as found")]
     NeedsHeld(String),
@@ -71,6 +77,13 @@ pub(super) enum TransactionRefusal {
 }
 
 impl Simulated {
+    /// What it would bring of a name: of the machine's architecture, or of another where apt has no such.
+    pub(super) fn brought(&self, name: &str) -> Option<&(Option<String>, String)> {
+        let elsewhere =
+            || self.install.iter().find(|(called, _)| bare(called) == name).map(|(_, versions)| versions);
+        self.install.get(name).or_else(elsewhere)
+    }
+
     /// Every package it touches, with the version it would get; none: it would go.
     pub(super) fn touched(&self) -> Begun {
         let brought = self.install.iter().map(|(name, (_, new))| (name.clone(), Some(new.clone())));
@@ -84,7 +97,7 @@ pub(super) fn read_simulation(text: &str) -> Simulated {
     for line in text.lines() {
         let mut words = line.split_ascii_whitespace();
         let (Some(verb), Some(name)) = (words.next(), words.next()) else { continue };
-        let name = name.split(':').next().unwrap_or(name).to_owned();
+        let name = name.to_owned();
         let rest: Vec<&str> = words.collect();
         match verb {
             "Inst" => {
@@ -110,6 +123,10 @@ pub(super) struct Rules<'a> {
     pub(super) held: &'a dyn Fn(&str) -> bool,
     /// Whether a package is declared otherwise than at this version.
     pub(super) contradicts: &'a dyn Fn(&str, &str) -> bool,
+    /// Whether the first version is older than the second.
+    pub(super) is_older: &'a dyn Fn(&str, &str) -> bool,
+    /// Whether what is needed may be brought to a newer version though nobody declared it.
+    pub(super) may_raise: bool,
     /// The host's own package.
     pub(super) host: &'a str,
     /// Whether the host's version is declared exactly.
@@ -126,17 +143,23 @@ pub(super) fn judge(
     host(simulated, rules)?;
     let may_go = |name: &&String| wanted.remove.contains(*name) || wanted.may_go.contains(*name);
     refuse(simulated.remove.iter().filter(|name| !may_go(name)), TransactionRefusal::Removes)?;
-    let undeclared = || simulated.install.iter().filter(|(name, _)| !wanted.install.contains_key(*name));
-    let lowers = |(old, new): &(Option<String>, String)| old.as_deref().is_some_and(|old| is_older(new, old));
+    // What is of several architectures is of one version.
+    let undeclared = || simulated.install.iter().filter(|(name, _)| !wanted.install.contains_key(bare(name)));
+    let lowers =
+        |(old, new): &(Option<String>, String)| old.as_deref().is_some_and(|old| (rules.is_older)(new, old));
     let lowered = undeclared().filter(|(_, versions)| lowers(versions)).map(|(name, _)| name);
     refuse(lowered, TransactionRefusal::Downgrades)?;
     let unheld = undeclared().filter(|(name, (old, _))| old.is_some() && (rules.held)(name));
     refuse(unheld.map(|(name, _)| name), TransactionRefusal::OnHold)?;
-    let otherwise = undeclared().filter(|(name, (_, new))| (rules.contradicts)(name, new));
+    let raises = |(old, new): &(Option<String>, String)| old.as_ref().is_some_and(|old| old != new);
+    let raised =
+        undeclared().filter(|(_, versions)| !rules.may_raise && raises(versions)).map(|(name, _)| name);
+    refuse(raised, TransactionRefusal::Raises)?;
+    let otherwise = undeclared().filter(|(name, (_, new))| (rules.contradicts)(bare(name), new));
     refuse(otherwise.map(|(name, _)| name), TransactionRefusal::Undeclared)?;
     let left = wanted.remove.difference(&simulated.remove).map(|name| format!("remove {name}"));
     let missed =
-        wanted.install.iter().filter_map(|(name, version)| match (simulated.install.get(name), version) {
+        wanted.install.iter().filter_map(|(name, version)| match (simulated.brought(name), version) {
             (None, _) => Some(format!("install {name}")),
             (Some((_, new)), Some(version)) if new != version => {
                 Some(format!("install {name} at {version} but at {new}"))
@@ -152,8 +175,8 @@ fn host(simulated: &Simulated, rules: &Rules<'_>) -> Result<(), TransactionRefus
     if simulated.remove.contains(rules.host) {
         return Err(TransactionRefusal::Host(rules.host.to_owned()));
     }
-    match simulated.install.get(rules.host) {
-        Some((Some(old), new)) if is_older(new, old) && !rules.host_is_exact => {
+    match simulated.brought(rules.host) {
+        Some((Some(old), new)) if (rules.is_older)(new, old) && !rules.host_is_exact => {
             Err(TransactionRefusal::OlderHost(new.clone()))
         }
         Some(_) | None => Ok(()),

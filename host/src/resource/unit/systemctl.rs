@@ -2,9 +2,12 @@
 
 use std::collections::HashMap;
 
+use tenure_protocol::resource::UnitName;
+
 /// The properties that are asked for, in one call for all units.
 pub(super) const PROPERTIES: &str = "Id,Names,LoadState,ActiveState,SubState,UnitFileState,NeedDaemonReload,Type,\
-    RemainAfterExit,Result,ActiveEnterTimestampMonotonic,InactiveExitTimestampMonotonic,NRestarts,FragmentPath";
+    RemainAfterExit,Result,ActiveEnterTimestampMonotonic,InactiveExitTimestampMonotonic,NRestarts,FragmentPath,\
+    CanStart,CanStop,CanReload,TriggeredBy,InvocationID";
 
 /// One unit as the service manager knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,10 +20,24 @@ pub struct Shown {
     pub load: Load,
     /// Whether it runs.
     pub active: Active,
+    /// How it stands, in systemd's words for load, activity and the same in detail.
+    pub stands: String,
+    /// The id of its run, or of its last one.
+    pub run: String,
+    /// It is to be started anew by itself, having ended.
+    pub again: bool,
     /// Whether it starts with the machine.
     pub enabled: Enabled,
     /// Whether it starts with the machine, in systemd's own word.
     pub unit_file: String,
+    /// What a job can do to it by name; its file may leave that to other units.
+    pub can: Can,
+    /// The units that start it when something happens.
+    pub triggered_by: Vec<String>,
+    /// It is masked, and our record says that we did that.
+    pub masked_by_us: bool,
+    /// Its file is a link to elsewhere, which goes when it is disabled.
+    pub linked: bool,
     /// Its file changed since the service manager read it.
     pub needs_reload: bool,
     /// How its last run ended, as in `success` or `exit-code`.
@@ -58,6 +75,19 @@ impl Shown {
         }
     }
 
+    /// The name under which it is acted on: by another one systemd enables nothing.
+    pub(crate) fn real_name<'n>(&'n self, name: &'n UnitName) -> &'n str {
+        if self.load == Load::Loaded { &self.id } else { name.as_str() }
+    }
+
+    /// How long it is masked, if it is.
+    pub fn masked(&self) -> Option<Until> {
+        match self.load {
+            Load::Masked(until) => Some(until),
+            Load::Loaded | Load::NotFound | Load::Bad(_) => None,
+        }
+    }
+
     /// Whether it starts with the machine, this boot or not.
     pub fn is_enabled(&self) -> bool {
         self.enabled == Enabled::Yes
@@ -72,9 +102,29 @@ pub enum Load {
     /// There is no such unit.
     NotFound,
     /// Somebody forbade it to run.
-    Masked,
+    Masked(Until),
     /// It is there and cannot be read.
     Bad(String),
+}
+
+/// How long something holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Until {
+    /// For good.
+    Undone,
+    /// Until the next boot.
+    Boot,
+}
+
+/// What can be done with a unit by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Can {
+    /// It can be started.
+    pub start: bool,
+    /// It can be stopped.
+    pub stop: bool,
+    /// It has a way to read its configuration anew while it runs.
+    pub reload: bool,
 }
 
 /// Whether a unit runs.
@@ -93,7 +143,7 @@ pub enum Active {
 }
 
 /// Whether a unit starts with the machine. There are more answers than two (O-16).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Enabled {
     /// It does.
     Yes,
@@ -101,8 +151,8 @@ pub enum Enabled {
     Runtime,
     /// It does not.
     No,
-    /// It cannot be asked to: it has no install section, or is made by a program.
-    Never(String),
+    /// It cannot be asked to: systemd's own word says why.
+    Never,
 }
 
 /// The words cannot be read.
@@ -110,21 +160,32 @@ pub enum Enabled {
 #[error("systemctl said nothing of `{0}`")]
 pub(super) struct Unsaid(pub(super) String);
 
-/// Reads what was said of `names`, one block a name, in their order.
-pub(super) fn read(names: &[&str], text: &str) -> Result<Vec<Shown>, Unsaid> {
+/// Reads what was said of `names`, one block a name, in their order: of as many as it was said of, and of which it was
+/// not.
+pub(super) fn read(names: &[&str], text: &str) -> (Vec<Shown>, Option<Unsaid>) {
     let mut blocks = text.split("\n\n").map(str::trim).filter(|block| !block.is_empty());
-    names.iter().map(|name| blocks.next().and_then(shown).ok_or_else(|| Unsaid((*name).to_owned()))).collect()
+    let mut all = Vec::with_capacity(names.len());
+    for name in names {
+        let said = blocks.next().and_then(shown);
+        match said.filter(|shown| shown.id == *name || shown.names.iter().any(|known| known == name)) {
+            Some(shown) => all.push(shown),
+            None => return (all, Some(Unsaid((*name).to_owned()))),
+        }
+    }
+    (all, None)
 }
 
 fn shown(block: &str) -> Option<Shown> {
     let fields: HashMap<&str, &str> = block.lines().filter_map(|line| line.split_once('=')).collect();
     let get = |name: &str| fields.get(name).copied().unwrap_or_default();
+    let list = |name: &str| get(name).split_ascii_whitespace().map(str::to_owned).collect();
     let number = |name: &str| get(name).parse().unwrap_or(0);
     let left: u64 = number("InactiveExitTimestampMonotonic");
+    let until = if get("UnitFileState") == "masked-runtime" { Until::Boot } else { Until::Undone };
     let load = match *fields.get("LoadState")? {
         "loaded" => Load::Loaded,
         "not-found" => Load::NotFound,
-        "masked" => Load::Masked,
+        "masked" => Load::Masked(until),
         other => Load::Bad(other.to_owned()),
     };
     let active = match *fields.get("ActiveState")? {
@@ -136,17 +197,29 @@ fn shown(block: &str) -> Option<Shown> {
     };
     let enabled = match get("UnitFileState") {
         "enabled" => Enabled::Yes,
-        "enabled-runtime" | "linked-runtime" => Enabled::Runtime,
-        "disabled" | "linked" | "indirect" | "" => Enabled::No,
-        other => Enabled::Never(other.to_owned()),
+        "enabled-runtime" => Enabled::Runtime,
+        "disabled" => Enabled::No,
+        // Without a word it has no file; `indirect` begins another unit; `linked` is not enabled by its name.
+        _ => Enabled::Never,
     };
     Some(Shown {
         id: get("Id").to_owned(),
-        names: get("Names").split_ascii_whitespace().map(str::to_owned).collect(),
+        names: list("Names"),
         load,
         active,
+        stands: format!("{} {} {}", get("LoadState"), get("ActiveState"), get("SubState")),
+        run: get("InvocationID").to_owned(),
+        again: get("SubState").starts_with("auto-restart"),
         enabled,
         unit_file: get("UnitFileState").to_owned(),
+        can: Can {
+            start: get("CanStart") != "no",
+            stop: get("CanStop") != "no",
+            reload: get("CanReload") == "yes",
+        },
+        triggered_by: list("TriggeredBy"),
+        masked_by_us: false,
+        linked: false,
         needs_reload: get("NeedDaemonReload") == "yes",
         result: get("Result").to_owned(),
         passes: get("Type") == "oneshot" && get("RemainAfterExit") != "yes",
@@ -155,6 +228,9 @@ fn shown(block: &str) -> Option<Shown> {
         restarts: number("NRestarts"),
     })
 }
+
+#[cfg(test)]
+pub(super) use tests::captured;
 
 #[cfg(test)]
 mod tests;

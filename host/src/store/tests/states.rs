@@ -47,6 +47,62 @@ fn a_log_without_its_store_is_kept_too_and_never_read_into_the_new_one() {
 
 // rule: H-11
 #[test]
+fn a_log_that_was_missed_is_never_said_of_the_store_that_takes_the_place_of_a_damaged_one() {
+    let (kept, store) = store();
+    let lock = std::fs::read(kept.ground.state().join("store.db.lock")).unwrap();
+    store.close();
+    std::fs::write(kept.ground.state().join("store.log-gone"), "").unwrap();
+    std::fs::write(kept.ground.store(), "damage").unwrap();
+    let opened = kept.open();
+    let id = opened.store.store_id();
+    assert!(opened.note.unwrap().contains("damaged"));
+    opened.store.close();
+    let again = kept.open();
+    assert_eq!((again.store.store_id(), again.store.spooled_count().unwrap()), (id, 1), "it is said once");
+    again.store.close();
+    // A death after it was set aside with its log, and before there was a new one.
+    std::fs::rename(kept.ground.store(), kept.ground.state().join("store.db.damaged-9")).unwrap();
+    std::fs::write(kept.ground.state().join("store.db.lock"), lock).unwrap();
+    let opened = kept.open();
+    let id = opened.store.store_id();
+    opened.store.close();
+    let again = kept.open();
+    assert_eq!((again.store.store_id(), again.store.spooled_count().unwrap()), (id, 1), "it is said once");
+}
+
+// rule: H-11
+#[test]
+fn whoever_only_looks_leaves_every_byte_of_the_store_and_every_number_as_it_is() {
+    let (kept, store) = store();
+    store.set_note("life", b"whole").unwrap();
+    let first = store.next_pass(0);
+    store.close();
+    let bytes = || std::fs::read(kept.ground.store()).unwrap();
+    let before = bytes();
+    for _ in 0..3 {
+        let looked = Store::open(&kept.ground, false, Moment::from_millis(9)).unwrap();
+        assert_eq!(looked.store.note("life").unwrap().as_deref(), Some(&b"whole"[..]));
+        looked.store.close();
+        assert!(bytes() == before, "a look has written");
+    }
+    let store = kept.open().store;
+    assert_eq!(store.next_pass(0) >> 32, (first >> 32) + 1, "and no opening was counted but those of hosts");
+    store.close();
+    // One that is looked at between its making and its first rows is begun by the host.
+    let (kept, store) = self::store();
+    store.close();
+    let db = rusqlite::Connection::open(kept.ground.store()).unwrap();
+    db.execute("DELETE FROM fact", ()).unwrap();
+    drop(db);
+    Store::open(&kept.ground, false, Moment::from_millis(9)).unwrap().store.close();
+    let store = kept.open().store;
+    let id = store.store_id();
+    store.close();
+    assert_eq!(kept.open().store.store_id(), id);
+}
+
+// rule: H-11
+#[test]
 fn a_store_that_was_cut_short_is_kept_aside_and_one_that_nobody_may_read_is_not_touched() {
     let (kept, store) = store();
     for number in 0..200 {

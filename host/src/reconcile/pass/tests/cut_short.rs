@@ -42,6 +42,7 @@ fn begun(machine: &Machine, names: &[&str]) {
         earlier: State::Package { version: None },
         wanted: Wanted::from(&resource.spec),
         temporary: String::new(),
+        drift: None,
     };
     machine.store.intend(vec![intent], &Default::default()).unwrap();
 }
@@ -54,6 +55,18 @@ fn left(machine: &Machine, name: &str, words: &str) {
 fn origins(machine: &Machine) -> Vec<(String, Origin)> {
     let owned = machine.store.owned_page(None, 9).unwrap();
     owned.into_iter().map(|line| (line.key, line.origin)).collect()
+}
+
+// case: O-11
+#[test]
+fn what_was_cut_short_when_only_triggers_were_left_is_finished_too() {
+    let machine = switched_off("install ok installed");
+    left(&machine, "man-db", "install ok triggers-pending");
+    assert_eq!(line(&machine.pass(), &key("hello")).outcome, Unchanged);
+    assert_eq!(machine.acts(), ["configure"]);
+    assert_eq!(machine.store.begun_transaction().unwrap(), None);
+    machine.pass();
+    assert_eq!(machine.acts(), Vec::<String>::new(), "triggers that somebody else left are not ours to run");
 }
 
 // rule: H-09
@@ -284,6 +297,32 @@ fn a_transaction_that_somebody_ends_under_a_living_host_is_finished_by_its_next_
         assert_eq!(machine.acts(), ["configure"]);
         assert_eq!(origins(&machine), [(key("hello"), Origin::Created)]);
     }
+}
+
+// rule: H-09
+// case: O-11
+#[test]
+fn what_one_transaction_of_a_pass_left_open_stays_noted_though_the_next_one_comes_to_its_end() {
+    let mut machine = Machine::with_programs();
+    for name in ["a-one", "b-two", "c-after"] {
+        machine.offers(name, &[offer("1.0")]);
+    }
+    machine.package("a-one", "present", &[]);
+    machine.package("b-two", "present", &[]);
+    machine.package("c-after", "present", &["package:b-two"]);
+    machine.lies("install once", Lie::IsKilled(255));
+    let done = machine.pass();
+    let cut_short = Some("package_transaction_cut_short".to_owned());
+    assert_eq!(outcome(&done, &key("a-one")), (Outstanding, cut_short));
+    assert_eq!(line(&done, &key("c-after")).outcome, Applied);
+    assert_eq!(machine.acts(), ["install a-one b-two", "install c-after"]);
+    let open = machine.store.begun_transaction().unwrap().unwrap();
+    assert_eq!(open.into_keys().collect::<Vec<_>>(), ["a-one", "b-two"]);
+    let done = machine.pass();
+    assert_eq!(line(&done, &key("a-one")).outcome, Unchanged);
+    assert_eq!(machine.acts(), ["configure"]);
+    assert_eq!(machine.store.begun_transaction().unwrap(), None);
+    assert_eq!(origins(&machine)[0], (key("a-one"), Origin::Created));
 }
 
 // rule: H-24

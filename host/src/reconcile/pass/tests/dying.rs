@@ -180,3 +180,25 @@ fn a_package_that_was_there_before_us_stays_though_the_host_died_over_it() {
     assert_eq!(machine.version("hello").as_deref(), Some("1.0"));
     assert_eq!(machine.spooled(event::RELEASED), 1);
 }
+
+// case: O-15
+// rule: H-09
+#[test]
+fn a_host_that_died_right_after_it_masked_a_unit_knows_the_mask_for_its_own() {
+    for known in [false, true] {
+        let mut machine = Machine::with_programs();
+        machine.has_unit("app.service", unit("inactive", "disabled"));
+        if known {
+            machine.unit("app.service", json!({ "running": false }), &[]);
+            machine.pass();
+        }
+        machine.unit("app.service", json!({ "running": false, "masked": true }), &[]);
+        machine.pass_dying("mask", When::After);
+        assert_eq!(line(&machine.pass(), APP).outcome, Unchanged, "known: {known}");
+        machine.acts();
+        machine.forget(APP);
+        machine.file("/srv/a", "a");
+        machine.pass();
+        assert_eq!(machine.acts(), ["unmask app.service"], "known: {known}");
+    }
+}

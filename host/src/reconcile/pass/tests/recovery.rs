@@ -1,5 +1,7 @@
 //! After a pass that was cut short between any two steps.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use tenure_protocol::outcome::Origin;
 
 use super::*;
@@ -17,6 +19,7 @@ fn intent(machine: &Machine, key: &str, origin: Origin, temporary: &str) -> Inte
         earlier: State::Absent,
         wanted,
         temporary: temporary.to_owned(),
+        drift: None,
     }
 }
 
@@ -146,6 +149,29 @@ fn a_repair_that_a_death_came_right_after_is_told_once_all_the_same() {
     assert_eq!(machine.pass().events, []);
 }
 
+// rule: H-09
+// rule: N-11
+#[test]
+fn what_somebody_changed_before_a_declared_change_is_told_also_where_a_death_came_right_after_that() {
+    let mut machine = Machine::new();
+    machine.file("/srv/a", "one");
+    machine.file("/srv/b", "one");
+    machine.pass();
+    machine.write("/srv/a", "theirs");
+    machine.file("/srv/a", "two");
+    machine.file("/srv/b", "two");
+    let died = catch_unwind(AssertUnwindSafe(|| pass_with(&machine, || panic!("it dies"))));
+    assert!(died.is_err());
+    let done = machine.pass();
+    assert_eq!(outcome(&done, "file:/srv/a"), (Unchanged, None));
+    assert_eq!(outcome(&done, "file:/srv/b"), (Applied, None));
+    let told = machine.store.spooled(9).unwrap();
+    let told: Vec<_> =
+        told.iter().map(|event| (event.key.as_deref().unwrap(), event.text.as_str())).collect();
+    assert_eq!(told, [("file:/srv/a", "its content was changed")]);
+    assert_eq!(machine.pass().events, []);
+}
+
 /// Puts the one change that is due in its place, lets `meanwhile` happen, and goes on from there to the pass's end.
 fn pass_with(machine: &Machine, meanwhile: impl FnOnce()) -> PassDone {
     let (declaration, never) = (Arc::new(machine.declaration()), AtomicBool::new(false));
@@ -165,7 +191,14 @@ fn pass_with(machine: &Machine, meanwhile: impl FnOnce()) -> PassDone {
     let walker = Walker::new(&machine.ground, &own).unwrap();
     let accounts = Arc::new(Accounts::read(&walker));
     let tools = Tools::new(&machine.ground, None, Some(&machine.store), &never);
-    let site = Site { walker, accounts, contents: &machine.store, sets_owner: is_root(), tools: &tools };
+    let site = Site {
+        walker,
+        accounts,
+        contents: &machine.store,
+        sets_owner: is_root(),
+        tools: &tools,
+        recall: None,
+    };
     let known = Known::read(&machine.store).unwrap();
     let book = Book::new(known.pass, Millis(7), known.previous, input.progress);
     let mut engine = Engine::new(site, &machine.store, book, &machine.clock, &never);

@@ -134,11 +134,47 @@ fn a_path_that_is_a_link_is_refused_by_name_and_neither_replaced_nor_written_thr
     for (key, to) in [("file:/srv/link", "/srv/target"), ("file:/srv/dangling", "/nowhere")] {
         assert_eq!(outcome(&done, key), (Refused, Some("path_is_link".to_owned())));
         assert!(reason(&done, key).contains(&format!("path is a link to {to}")));
+        assert!(reason(&done, key).ends_with("or say `replace_link = true` of it"));
     }
     assert_eq!(outcome(&done, "directory:/srv/dir"), (Refused, Some("path_is_link".to_owned())));
     assert_eq!(outcome(&done, "file:/srv/same"), (Refused, Some("path_is_link".to_owned())));
     assert_eq!(machine.read("/srv/target"), "target");
     assert!(machine.at("/srv/link").is_symlink() && machine.at("/srv/dangling").is_symlink());
+}
+
+// case: O-01
+#[test]
+fn a_link_that_is_declared_to_be_replaced_is_and_what_it_leads_to_stays() {
+    let mut machine = Machine::new();
+    machine.write("/srv/target", "target");
+    symlink("/srv/target", machine.at("/srv/link")).unwrap();
+    symlink("/nowhere", machine.at("/srv/dangling")).unwrap();
+    symlink("/srv/target", machine.at("/srv/gone")).unwrap();
+    for path in ["/srv/link", "/srv/dangling"] {
+        machine.file_with(path, "ours", serde_json::json!({ "replace_link": true }));
+    }
+    machine.absent("file", "/srv/gone");
+    let done = machine.pass();
+    for path in ["/srv/link", "/srv/dangling"] {
+        assert_eq!(line(&done, &format!("file:{path}")).outcome, Applied);
+        assert!(!machine.at(path).is_symlink());
+        assert_eq!(machine.read(path), "ours");
+    }
+    // Who declares that nothing is there has not said that a link may go.
+    assert_eq!(outcome(&done, "file:/srv/gone"), (Refused, Some("path_is_link".to_owned())));
+    assert_eq!(machine.read("/srv/target"), "target");
+    assert_eq!(machine.pass().summary.counts.in_words(), "2 unchanged, 1 refused");
+    // One that is put there again is drift; and since there was something before us, the file stays when it leaves.
+    std::fs::remove_file(machine.at("/srv/link")).unwrap();
+    symlink("/srv/target", machine.at("/srv/link")).unwrap();
+    assert_eq!(outcome(&machine.pass(), "file:/srv/link"), (Applied, Some("drift".to_owned())));
+    machine.forget("file:/srv/link");
+    assert_eq!(line(&machine.pass(), "file:/srv/link").outcome, Released);
+    assert_eq!(
+        (machine.read("/srv/link").as_str(), machine.read("/srv/target").as_str()),
+        ("ours", "target")
+    );
+    assert!(machine.is_clean());
 }
 
 // case: O-01

@@ -7,9 +7,13 @@ use std::time::Duration;
 use super::*;
 use crate::program::{ProgramError, Ran};
 
+mod apt;
+mod bus;
+mod systemctl;
+
 /// The programs of one machine below a folder.
 pub(super) struct Scripted {
-    root: PathBuf,
+    pub(super) root: PathBuf,
     state: Mutex<State>,
 }
 
@@ -22,18 +26,22 @@ pub(super) struct State {
     pub(super) sources: BTreeMap<String, Vec<Offer>>,
     /// What they have besides once they were read anew; none: that fails.
     pub(super) newer: Option<BTreeMap<String, Vec<Offer>>>,
+    /// What only a source has that the machine's configuration trusts without a signature.
+    pub(super) unproven: Vec<&'static str>,
     pub(super) units: BTreeMap<String, Unit>,
     /// Units that appear with the package of this name.
     pub(super) brings: BTreeMap<String, (String, Unit)>,
     /// Every call, in words.
     pub(super) calls: Vec<String>,
-    /// What is done instead of what is told, by the word of the call.
+    /// What is done instead of what is told, by the word of the call; with `once` behind it, the next time only.
     pub(super) lies: BTreeMap<&'static str, Lie>,
     /// Transactions that outlived their host.
     pub(super) running: Option<String>,
     /// Microseconds since boot.
     pub(super) now: u64,
     pub(super) rests: usize,
+    /// The service manager answers on the bus.
+    pub(super) has_bus: bool,
 }
 
 /// How a tool lies.
@@ -49,12 +57,29 @@ pub(super) enum Lie {
     IsLocked,
     /// It finds it impossible when it is asked before, with these words.
     SaysBefore(&'static str),
-    /// A signal ends it, with dpkg half-way, and it ends with this.
+    /// A signal ends it, with dpkg half-way through the first of what it brings, and it ends with this.
     IsKilled(i32),
     /// It is not waited for, and goes on.
     TakesLong,
     /// The host dies before it does anything, or right after it did what it was told.
     Dies(When),
+}
+
+impl Lie {
+    /// What a tool says that does nothing of what it is told; `no` is its status for a failure.
+    fn instead(self, no: i32) -> Option<Result<Ran, ProgramError>> {
+        match self {
+            Self::SaysYes => Some(said(0, "", "")),
+            Self::Fails(words) => Some(said(no, "", words)),
+            Self::Dies(When::Before) => die(),
+            Self::SaysNo
+            | Self::IsLocked
+            | Self::SaysBefore(_)
+            | Self::IsKilled(_)
+            | Self::TakesLong
+            | Self::Dies(When::After) => None,
+        }
+    }
 }
 
 /// On which side of what a tool does the host dies.
@@ -203,8 +228,6 @@ impl Machine {
     }
 }
 
-const NO: i32 = 100;
-
 /// Whether the call changes something.
 fn acts(call: &str) -> bool {
     !["show", "list-units", "madison", "simulate"].iter().any(|look| call.starts_with(look))
@@ -214,7 +237,7 @@ fn die() -> ! {
     panic!("the host is killed here")
 }
 
-fn said(status: i32, out: impl Into<String>, err: impl Into<String>) -> Result<Ran, ProgramError> {
+pub(super) fn said(status: i32, out: impl Into<String>, err: impl Into<String>) -> Result<Ran, ProgramError> {
     Ok(Ran { status: Some(status), out: out.into(), err: err.into() })
 }
 
@@ -223,270 +246,6 @@ impl Scripted {
         // A host that died in a call has left it as it was.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    fn write(&self, state: &State) {
-        let paragraph = |(name, (version, words)): (&String, &(String, String))| {
-            format!("Package: {name}\nStatus: {words}\nArchitecture: amd64\nVersion: {version}\n")
-        };
-        let text = state.installed.iter().map(paragraph).collect::<Vec<_>>().join("\n");
-        std::fs::write(self.root.join("var/lib/dpkg/status"), text).unwrap();
-    }
-
-    fn apt(&self, words: &[&str]) -> Result<Ran, ProgramError> {
-        let mut state = self.state();
-        if words.contains(&"update") {
-            state.calls.push("update".into());
-            if let Some(Lie::Fails(words)) = state.lies.get("update") {
-                return said(NO, "", *words);
-            }
-            return match state.newer.clone() {
-                None => said(NO, "", "E: The repository 'file:/repo ./ Release' is not signed.\n"),
-                Some(newer) => {
-                    state.sources.extend(newer);
-                    said(0, "", "")
-                }
-            };
-        }
-        let names = words.iter().skip_while(|word| **word != "--").skip(1);
-        let (mut install, mut remove) = (Vec::new(), Vec::new());
-        for word in names.copied() {
-            match word.strip_suffix('-') {
-                Some(name) => remove.push(name.to_owned()),
-                None => match state.offered(word) {
-                    Ok(offer) => install.push(offer),
-                    Err(error) => return said(NO, "", error),
-                },
-            }
-        }
-        // Without this word apt leaves what it calls installed already, though it was cut short.
-        if !words.contains(&"--reinstall") {
-            let half =
-                |name: &str| state.installed.get(name).is_some_and(|(_, w)| w.ends_with("half-installed"));
-            install.retain(|(name, _)| !half(name));
-        }
-        let simulates = words.contains(&"-s");
-        let word = if simulates { "simulate" } else { "install" };
-        state.calls.push(format!(
-            "{word} {}",
-            words[words.iter().position(|w| *w == "--").unwrap() + 1..].join(" ")
-        ));
-        if let (true, Some(Lie::SaysBefore(words))) = (simulates, state.lies.get("install")) {
-            return said(NO, *words, "E: Unable to correct problems, you have held broken packages.\n");
-        }
-        if simulates {
-            said(0, state.simulate(&install, &remove), "")
-        } else {
-            self.transact(state, &install, &remove)
-        }
-    }
-
-    fn transact(
-        &self,
-        mut state: MutexGuard<'_, State>,
-        install: &[(String, Offer)],
-        remove: &[String],
-    ) -> Result<Ran, ProgramError> {
-        let lie = state.lies.get("install").copied();
-        match lie {
-            Some(Lie::SaysYes) => return said(0, "", ""),
-            Some(Lie::Fails(words)) => return said(NO, "", words),
-            Some(Lie::Dies(When::Before)) => die(),
-            Some(
-                Lie::SaysNo
-                | Lie::IsLocked
-                | Lie::SaysBefore(_)
-                | Lie::IsKilled(_)
-                | Lie::TakesLong
-                | Lie::Dies(When::After),
-            )
-            | None => {}
-        }
-        state.now += 10;
-        if let Some(Lie::IsKilled(status)) = lie {
-            for (name, offer) in install {
-                state.installed.insert(name.clone(), (offer.version.into(), "install ok unpacked".into()));
-            }
-            self.write(&state);
-            return said(status, "", "");
-        }
-        let mut broken = false;
-        for (name, offer) in install {
-            let words = if offer.breaks { "install ok half-configured" } else { "install ok installed" };
-            broken |= offer.breaks;
-            state.installed.insert(name.clone(), (offer.version.into(), words.into()));
-            for gone in &offer.removes {
-                state.installed.remove(*gone);
-            }
-            if let Some((name, mut unit)) = state.brings.get(name).cloned() {
-                unit.began = if unit.active == "active" { state.now } else { 0 };
-                state.units.insert(name, unit);
-            }
-        }
-        for name in remove {
-            if let Some((_, words)) = state.installed.get_mut(name) {
-                *words = "deinstall ok config-files".into();
-            }
-        }
-        self.write(&state);
-        match lie {
-            Some(Lie::Dies(_)) => die(),
-            Some(Lie::TakesLong) => Err(ProgramError::NotAwaited("systemd-run".into())),
-            Some(_) => said(NO, "", "E: Sub-process /usr/bin/dpkg returned an error code (1)\n"),
-            None if broken => said(NO, "", "E: Sub-process /usr/bin/dpkg returned an error code (1)\n"),
-            None => said(0, "", ""),
-        }
-    }
-
-    /// Finishes what it can, and puts its journal into its status.
-    fn configure(&self, words: &[&str]) -> Result<Ran, ProgramError> {
-        assert_eq!(words.last(), Some(&"-a"), "dpkg is only told to configure");
-        let mut state = self.state();
-        state.calls.push("configure".into());
-        match state.lies.get("configure") {
-            Some(Lie::Fails(words)) => return said(1, "", *words),
-            Some(Lie::IsLocked) => {
-                let words = "dpkg: error: dpkg frontend lock was locked by another process with pid 4242\n";
-                return said(2, "", words);
-            }
-            Some(_) | None => {}
-        }
-        let ready = ["install ok unpacked", "install ok half-configured"];
-        for (_, words) in state.installed.values_mut().filter(|(_, words)| ready.contains(&words.as_str())) {
-            *words = "install ok installed".into();
-        }
-        for entry in std::fs::read_dir(self.root.join("var/lib/dpkg/updates")).unwrap().flatten() {
-            std::fs::remove_file(entry.path()).unwrap();
-        }
-        self.write(&state);
-        said(0, "", "")
-    }
-
-    fn systemctl(&self, words: &[&str]) -> Result<Ran, ProgramError> {
-        let mut state = self.state();
-        let names: Vec<&str> = words.iter().skip_while(|word| **word != "--").skip(1).copied().collect();
-        if words.contains(&"list-units") {
-            state.calls.push("list-units".into());
-            if state.lies.contains_key("list-units after") && state.calls.iter().any(|call| acts(call)) {
-                return said(1, "", "Failed to list units: Connection timed out\n");
-            }
-            return said(0, state.running.clone().unwrap_or_default(), "");
-        }
-        if words.contains(&"show") {
-            state.calls.push(format!("show {}", names.join(" ")));
-            return said(0, names.iter().map(|name| state.show(name)).collect::<Vec<_>>().join("\n"), "");
-        }
-        if words.contains(&"daemon-reload") {
-            state.calls.push("daemon-reload".into());
-            if state.lies.get("daemon-reload") == Some(&Lie::Dies(When::Before)) {
-                die();
-            }
-            state.units.values_mut().for_each(|unit| unit.stale = false);
-            self.read_unit_files(&mut state);
-            if state.lies.contains_key("daemon-reload") {
-                die();
-            }
-            return said(0, "", "");
-        }
-        let word = words.iter().rev().skip_while(|word| **word != "--").nth(1).unwrap().to_string();
-        state.calls.push(format!("{word} {}", names.join(" ")));
-        state.act(&word, names[0])
-    }
-
-    /// What was put among the unit files is there once the service manager has read them.
-    fn read_unit_files(&self, state: &mut State) {
-        for entry in std::fs::read_dir(self.root.join("etc/systemd/system")).unwrap().flatten() {
-            let name = entry.file_name().into_string().unwrap();
-            let mut fresh = unit("inactive", "disabled");
-            fresh.fragment = format!("/etc/systemd/system/{name}");
-            if name.ends_with(".service") {
-                state.units.entry(name).or_insert(fresh);
-            }
-        }
-    }
-}
-
-impl State {
-    fn offered(&self, word: &str) -> Result<(String, Offer), String> {
-        let (name, version) =
-            word.split_once('=').map_or((word, None), |(name, version)| (name, Some(version)));
-        let offers = self.sources.get(name).ok_or(format!("E: Unable to locate package {name}\n"))?;
-        let offer = offers.iter().find(|offer| version.is_none_or(|version| offer.version == version));
-        let missing = || format!("E: Version '{}' for '{name}' was not found\n", version.unwrap_or_default());
-        offer.map(|offer| (name.to_owned(), offer.clone())).ok_or_else(missing)
-    }
-
-    fn simulate(&self, install: &[(String, Offer)], remove: &[String]) -> String {
-        let mut lines = Vec::new();
-        let line = |name: &str, new: &str| {
-            let old = self.installed.get(name).map(|(old, _)| format!(" [{old}]")).unwrap_or_default();
-            format!("Inst {name}{old} ({new} Test:1/stable [amd64])")
-        };
-        for (name, offer) in install {
-            lines.extend(
-                offer
-                    .removes
-                    .iter()
-                    .filter(|gone| self.installed.contains_key(**gone))
-                    .map(|gone| format!("Remv {gone} [1]")),
-            );
-            lines.extend(offer.lowers.iter().map(|(name, to)| line(name, to)));
-            lines.push(line(name, offer.version));
-        }
-        lines.extend(remove.iter().map(|name| format!("Remv {name} [1]")));
-        lines.join("\n")
-    }
-
-    fn show(&self, name: &str) -> String {
-        let missing = Unit { load: "not-found", ..unit("inactive", "") };
-        let unit = self.units.get(name).unwrap_or(&missing);
-        let id = if unit.id.is_empty() { name } else { &unit.id };
-        format!(
-            "Id={id}\nNames={id} {name}\nLoadState={}\nActiveState={}\nUnitFileState={}\nNeedDaemonReload={}\nType={}\n\
-             Result={}\nInactiveExitTimestampMonotonic={}\nNRestarts={}\nFragmentPath={}\n",
-            unit.load,
-            unit.active,
-            unit.enabled,
-            if unit.stale { "yes" } else { "no" },
-            if unit.passes { "oneshot" } else { "simple" },
-            unit.result,
-            unit.began,
-            unit.restarts,
-            unit.fragment
-        )
-    }
-
-    fn act(&mut self, word: &str, name: &str) -> Result<Ran, ProgramError> {
-        let lie = self.lies.iter().find(|(lies, _)| **lies == word).map(|(_, lie)| *lie);
-        match lie {
-            Some(Lie::SaysYes) => return said(0, "", ""),
-            Some(Lie::Fails(words)) => return said(1, "", words),
-            Some(Lie::Dies(When::Before)) => die(),
-            Some(
-                Lie::SaysNo
-                | Lie::IsLocked
-                | Lie::SaysBefore(_)
-                | Lie::IsKilled(_)
-                | Lie::TakesLong
-                | Lie::Dies(When::After),
-            )
-            | None => {}
-        }
-        self.now += 1_000_000;
-        let now = self.now;
-        let unit = self.units.get_mut(name).expect("systemctl acts on what it has shown");
-        match word {
-            "enable" if unit.enabled == "disabled" => unit.enabled = "enabled",
-            "disable" if unit.enabled == "enabled" => unit.enabled = "disabled",
-            "stop" => unit.active = "inactive",
-            "start" | "restart" if unit.passes => unit.result = unit.becomes,
-            "start" | "restart" => (unit.active, unit.began, unit.result) = ("active", now, "success"),
-            _ => {}
-        }
-        if lie == Some(Lie::Dies(When::After)) {
-            die();
-        }
-        if lie == Some(Lie::SaysNo) { said(1, "", "Job failed.\n") } else { said(0, "", "") }
-    }
 }
 
 impl Programs for Scripted {
@@ -494,7 +253,10 @@ impl Programs for Scripted {
         match program {
             "apt-get" => self.apt(arguments),
             "dpkg" => self.configure(arguments),
+            "pacman" => self.pacman(arguments),
+            "pacman-conf" => said(0, "", ""),
             "systemctl" => self.systemctl(arguments),
+            "busctl" => self.busctl(arguments),
             "systemd-run" => {
                 if let Some(Lie::Fails(words)) = self.state().lies.get("systemd-run") {
                     return said(1, "", *words);

@@ -3,8 +3,9 @@
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 
 use super::*;
+use crate::walk::carry::Attributes;
 
-pub(super) struct Mounted(PathBuf);
+pub(super) struct Mounted(pub(super) PathBuf);
 
 impl Drop for Mounted {
     fn drop(&mut self) {
@@ -300,7 +301,7 @@ fn what_was_written_beside_before_a_disk_failed_is_taken_away_and_the_old_conten
     let walker = Walker::new(&machine.ground, &own).unwrap();
     let path = tenure_protocol::path::DeclaredPath::new("/srv/a").unwrap();
     let (dir, _) = walker.parent(&path).unwrap();
-    let failed = Fresh::file(&dir, &temporary().unwrap(), 0o600, None, &mut |file| {
+    let failed = Fresh::file(&dir, &temporary().unwrap(), 0o600, None, &Attributes::default(), &mut |file| {
         std::io::Write::write_all(file, b"ne")?;
         Err(nix::errno::Errno::EIO.into())
     });
@@ -391,7 +392,7 @@ fn what_is_written_beside_is_never_more_readable_than_what_it_becomes() {
     let (name, other) = (temporary().unwrap(), temporary().unwrap());
     assert_ne!(name, other);
     let beside = machine.at("/srv").join(&name);
-    let fresh = Fresh::file(&dir, &name, 0o640, None, &mut |file| {
+    let fresh = Fresh::file(&dir, &name, 0o640, None, &Attributes::default(), &mut |file| {
         let open = beside.metadata()?;
         assert_eq!(open.mode() & 0o7777, 0o600);
         assert_eq!(open.uid(), nix::unistd::geteuid().as_raw());
@@ -403,7 +404,7 @@ fn what_is_written_beside_is_never_more_readable_than_what_it_becomes() {
     assert!(!beside.exists());
     // A name that is taken, by a link for instance, is not written through.
     symlink(machine.at("/srv/elsewhere"), &beside).unwrap();
-    assert!(Fresh::file(&dir, &name, 0o600, None, &mut |_| Ok(())).is_err());
+    assert!(Fresh::file(&dir, &name, 0o600, None, &Attributes::default(), &mut |_| Ok(())).is_err());
     assert!(!machine.at("/srv/elsewhere").exists());
 }
 

@@ -44,7 +44,7 @@ fn a_lock_that_dpkg_finds_taken_is_outstanding_and_names_its_holder() {
 
 #[test]
 fn a_failure_names_the_program_that_ran() {
-    let err = "dpkg: error processing package hello (--configure):\n";
+    let err = "dpkg: unrecoverable fatal error, aborting:\n unknown system user\n";
     let reason = refused("dpkg", &ran(1, "", err)).reason;
     assert!(reason.starts_with("dpkg ended with status 1: "), "{reason}");
 }
@@ -52,7 +52,7 @@ fn a_failure_names_the_program_that_ran() {
 // rule: S-13
 #[test]
 fn an_unauthenticated_package_is_refused_by_name() {
-    let out = "WARNING: The following packages cannot be authenticated!\n  hello\n";
+    let out = "WARNING: The following packages cannot be authenticated!\n  hello other\n";
     let trouble = refused(
         APT_GET,
         &ran(
@@ -62,6 +62,7 @@ fn an_unauthenticated_package_is_refused_by_name() {
         ),
     );
     assert_eq!((trouble.code, trouble.stands), ("unsigned_package", crate::resource::Stands::Refused));
+    assert!(trouble.reason.starts_with("hello, other: from a source"), "{}", trouble.reason);
     // Either of the two, set by the machine, would let it pass.
     assert!(OPTIONS.contains(&"APT::Get::AllowUnauthenticated=false"));
     assert!(OPTIONS.contains(&"APT::Get::Force-Yes=false"));
@@ -136,7 +137,79 @@ fn what_apt_says_of_an_unknown_package_or_version_is_told_apart_from_a_failure()
 }
 
 #[test]
-fn versions_are_read_newest_first_each_once() {
+fn versions_are_read_with_where_they_are_to_be_had() {
     let text = " hello | 2.10-3 | http://deb.example bookworm/main amd64 Packages\n hello | 2.10-3 | http://deb.example bookworm/main Sources\n hello | 2.9-1 | http://deb.example old/main amd64 Packages\n hello-traditional | 1 | x\n";
-    assert_eq!(madison("hello", text), ["2.10-3", "2.9-1"]);
+    let read: Vec<_> = madison("hello", text).map(|Line { version, place }| (version, place)).collect();
+    let expected = [
+        ("2.10-3", "http://deb.example bookworm/main amd64 Packages"),
+        ("2.10-3", "http://deb.example bookworm/main Sources"),
+        ("2.9-1", "http://deb.example old/main amd64 Packages"),
+    ];
+    assert_eq!(read, expected);
+}
+
+// case: O-13
+#[test]
+fn a_script_that_failed_is_told_in_its_own_last_words() {
+    let trouble = refused(APT_GET, &ran(100, include_str!("said/script.txt"), ""));
+    assert_eq!(trouble.code, "dpkg_gave_up");
+    let words = "dpkg gave up over package broken (--configure): installed broken package post-installation script subprocess \
+                 returned error exit status 7; before that: first line / cannot reach the database / giving up";
+    assert_eq!(trouble.reason, words);
+    let clash = "Unpacking b (1) ...\ndpkg: error processing archive /var/cache/apt/archives/b_1_all.deb (--unpack):\n trying to overwrite '/srv/it', which is also in package a 1\nErrors were encountered while processing:\n";
+    let said = refused(APT_GET, &ran(100, clash, "")).reason;
+    assert!(
+        said.ends_with("(--unpack): trying to overwrite '/srv/it', which is also in package a 1"),
+        "{said}"
+    );
+    // However much it says.
+    let long = include_str!("said/script.txt").replace("giving up", &"giving up ".repeat(1000));
+    assert!(refused(APT_GET, &ran(100, &long, "")).reason.len() <= 400);
+}
+
+#[test]
+fn a_name_that_is_only_provided_is_told_with_who_provides_it() {
+    let trouble = refused(
+        APT_GET,
+        &ran(100, include_str!("said/virtual.txt"), "E: Package 'virt-two' has no installation candidate\n"),
+    );
+    assert_eq!(trouble.code, "virtual_package");
+    assert!(trouble.reason.starts_with("virt-two is not a package"), "{}", trouble.reason);
+    assert!(trouble.reason.ends_with("prov-b, prov-a"), "{}", trouble.reason);
+    // Of one provider apt says nothing, and takes it.
+    assert_eq!(providers("virt-one", include_str!("said/showpkg_virtual.txt")), ["prov-a"]);
+    let own = include_str!("said/showpkg_own.txt");
+    assert_eq!(providers("prov-a", own), Vec::<String>::new());
+    // A name is a pattern too: this is what it says of `prov.a`.
+    assert_eq!(providers("prov.a", own), Vec::<String>::new());
+    assert_eq!(providers("virt-one", ""), Vec::<String>::new());
+}
+
+#[test]
+fn what_the_system_calls_essential_is_not_removed() {
+    let err = "E: Essential packages were removed and -y was used without --allow-remove-essential.\n";
+    let trouble = refused(APT_GET, &ran(100, include_str!("said/essential.txt"), err));
+    assert_eq!((trouble.code, trouble.stands), ("essential_package", crate::resource::Stands::Refused));
+    assert!(trouble.reason.starts_with("ess would be removed"), "{}", trouble.reason);
+}
+
+#[test]
+fn a_file_system_that_is_full_or_read_only_is_told_as_that() {
+    for (said, code, shows) in [
+        (
+            "dpkg: error processing archive /var/cache/apt/archives/a_1_all.deb (--unpack):\n cannot copy extracted data for './usr/a' to '/usr/a.dpkg-new': failed to write (No space left on device)\n",
+            "no_space",
+            "df -h",
+        ),
+        ("E: You don't have enough free space in /var/cache/apt/archives/.\n", "no_space", "df -h"),
+        (
+            "W: Not using locking for read only lock file /var/lib/dpkg/lock-frontend\nE: Unable to write to /var/cache/apt/\ndpkg: unrecoverable fatal error, aborting:\n unable to create new file '/var/lib/dpkg/status-new': Read-only file system\n",
+            "read_only",
+            "findmnt",
+        ),
+    ] {
+        let trouble = refused(APT_GET, &ran(100, "", said));
+        assert_eq!(trouble.code, code, "{said}");
+        assert!(trouble.reason.contains(shows), "{}", trouble.reason);
+    }
 }

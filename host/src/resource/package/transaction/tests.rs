@@ -1,3 +1,4 @@
+use super::super::version::is_older;
 use super::*;
 
 const SIMULATION: &str = "\
@@ -7,7 +8,7 @@ The following NEW packages will be installed:
   nginx-light libnginx
 Remv apache2 [2.4.57-2]
 Inst libnginx (1.2 Debian:12.5/stable [amd64])
-Inst libssl3:amd64 [3.0.11-1] (3.0.13-1 Debian-Security:12/stable-security [amd64])
+Inst libssl3 [3.0.11-1] (3.0.13-1 Debian-Security:12/stable-security [amd64])
 Inst nginx-light (1.22.1-9 Debian:12.5/stable [amd64]) []
 Conf libnginx (1.2 Debian:12.5/stable [amd64])
 Purg left-over [1.0]
@@ -26,6 +27,8 @@ fn judged(wanted: &Wanted, simulated: &Simulated) -> Result<(), TransactionRefus
     let rules = Rules {
         held: &|name| name == "libssl3",
         contradicts: &|name, new| name == "pinned" && new != "1",
+        is_older: &is_older,
+        may_raise: true,
         host: "tenure-host",
         host_is_exact: false,
     };
@@ -97,8 +100,14 @@ fn the_host_is_raised_and_only_lowered_to_a_version_that_is_named_exactly() {
     let lower = simulated("Inst tenure-host [1.1] (1.0 x)\n");
     let asked = wanted(&[("tenure-host", Some("1.0"))], &[]);
     assert_eq!(judged(&asked, &lower), Err(TransactionRefusal::OlderHost("1.0".into())));
-    let rules =
-        Rules { held: &|_| false, contradicts: &|_, _| false, host: "tenure-host", host_is_exact: true };
+    let rules = Rules {
+        held: &|_| false,
+        contradicts: &|_, _| false,
+        is_older: &is_older,
+        may_raise: true,
+        host: "tenure-host",
+        host_is_exact: true,
+    };
     assert_eq!(judge(&asked, &lower, &rules), Ok(()));
 }
 
@@ -119,4 +128,32 @@ fn what_we_brought_and_is_no_longer_declared_may_make_room() {
     assert_eq!(judged(&asked, &instead), Err(TransactionRefusal::Removes("nginx-light".into())));
     asked.may_go.insert("nginx-light".into());
     assert_eq!(judged(&asked, &instead), Ok(()));
+}
+
+// rule: H-25
+#[test]
+fn what_is_of_another_architecture_goes_and_comes_under_its_own_name() {
+    let both = simulated(include_str!("../apt/said/two_architectures.txt"));
+    let versions = |name: &str| both.install[name].clone();
+    assert_eq!(versions("libshared1"), (Some("1.1".into()), "1.2".into()));
+    assert_eq!(versions("libshared1:i386"), (Some("1.1".into()), "1.2".into()));
+    assert_eq!(
+        judged(&wanted(&[("libshared1", Some("1.2"))], &[]), &both),
+        Ok(()),
+        "they are of one version"
+    );
+    let goes = simulated(include_str!("../apt/said/other_architecture_goes.txt"));
+    let refused = judged(&wanted(&[("libodd", Some("2.0"))], &[]), &goes);
+    assert_eq!(refused, Err(TransactionRefusal::Removes("libodd:i386".into())));
+    let elsewhere = simulated(include_str!("../apt/said/only_elsewhere.txt"));
+    assert_eq!(judged(&wanted(&[("only32", Some("1.0")), ("libshared1", None)], &[]), &elsewhere), Ok(()));
+    assert_eq!(elsewhere.touched()["only32:i386"], Some("1.0".into()));
+}
+
+// rule: H-25
+#[test]
+fn what_is_declared_is_lowered_in_every_architecture_and_nothing_else_is() {
+    let down = simulated("Inst a [2] (1 x)\nInst a:i386 [2] (1 x)\nInst b:i386 [2] (1 x)\n");
+    let refused = judged(&wanted(&[("a", Some("1"))], &[]), &down);
+    assert_eq!(refused, Err(TransactionRefusal::Downgrades("b:i386".into())));
 }

@@ -26,7 +26,7 @@ ActiveEnterTimestampMonotonic=0
 
 #[test]
 fn each_unit_is_read_by_its_place_also_by_an_alias() {
-    let units = read(&["sshd.service", "nothing.service"], TWO).unwrap();
+    let units = read(&["sshd.service", "nothing.service"], TWO).0;
     let ssh = &units[0];
     assert_eq!(
         (ssh.id.as_str(), &ssh.load, ssh.active, &ssh.enabled),
@@ -37,32 +37,113 @@ fn each_unit_is_read_by_its_place_also_by_an_alias() {
     assert_eq!((ssh.began, ssh.restarts), (1_234_567, 2));
     assert_eq!(
         (&units[1].load, units[1].active, &units[1].enabled),
-        (&Load::NotFound, Active::Inactive, &Enabled::No)
+        (&Load::NotFound, Active::Inactive, &Enabled::Never)
     );
+}
+
+/// What systemd said of units that are set up in each way there is, in one call: see the names.
+const NAMES: [&str; 22] = [
+    "webfront.service",
+    "www.service",
+    "queue@30.service",
+    "queue@99.service",
+    "helper.service",
+    "helper.socket",
+    "static-thing.service",
+    "once.service",
+    "tick.timer",
+    "legacy-sync.service",
+    "runmask.service",
+    "runtime.service",
+    "linked.service",
+    "linkedrun.service",
+    "loopslow.service",
+    "limit.service",
+    "slow.service",
+    "byhand.service",
+    "broken.service",
+    "nosuch.service",
+    "multi-user.target",
+    "dev-mqueue.mount",
+];
+
+/// Debian 12 with systemd 252, Debian 13 with systemd 257.
+pub(in crate::resource::unit) fn captured() -> [HashMap<&'static str, Shown>; 2] {
+    [include_str!("debian-12.txt"), include_str!("debian-13.txt")].map(|text| {
+        let (said, unsaid) = read(&NAMES, text);
+        assert_eq!(unsaid, None);
+        NAMES.into_iter().zip(said).collect()
+    })
 }
 
 // case: O-16
 #[test]
 fn whether_a_unit_is_enabled_has_more_than_two_answers() {
-    let enabled = |state: &str| {
-        let text = TWO.replace("UnitFileState=enabled", &format!("UnitFileState={state}"));
-        read(&["ssh.service"], &text).unwrap().remove(0).enabled
-    };
-    assert_eq!(enabled("enabled-runtime"), Enabled::Runtime);
-    assert_eq!(enabled("disabled"), Enabled::No);
-    assert_eq!(enabled("indirect"), Enabled::No);
-    for never in ["static", "generated", "transient", "alias", "masked", "bad"] {
-        assert_eq!(enabled(never), Enabled::Never(never.into()));
+    for seen in captured() {
+        let enabled = |name: &str| (seen[name].enabled, seen[name].unit_file.as_str());
+        assert_eq!(enabled("webfront.service"), (Enabled::Yes, "enabled"));
+        assert_eq!(enabled("www.service"), (Enabled::Yes, "enabled"));
+        assert_eq!(enabled("queue@30.service"), (Enabled::Yes, "enabled"));
+        assert_eq!(enabled("queue@99.service"), (Enabled::No, "disabled"));
+        assert_eq!(enabled("runtime.service"), (Enabled::Runtime, "enabled-runtime"));
+        for (name, word) in [
+            ("helper.service", "indirect"),
+            ("static-thing.service", "static"),
+            ("linked.service", "linked"),
+            ("linkedrun.service", "linked-runtime"),
+            ("legacy-sync.service", "masked"),
+            ("runmask.service", "masked-runtime"),
+            ("nosuch.service", ""),
+        ] {
+            assert_eq!(enabled(name), (Enabled::Never, word), "{name}");
+        }
+    }
+}
+
+// case: O-15
+#[test]
+fn a_mask_for_good_and_one_until_the_next_boot_are_told_apart() {
+    for seen in captured() {
+        assert_eq!(seen["legacy-sync.service"].load, Load::Masked(Until::Undone));
+        assert_eq!(seen["runmask.service"].load, Load::Masked(Until::Boot));
+        assert_eq!(seen["broken.service"].load, Load::Bad("bad-setting".into()));
+        assert_eq!(seen["nosuch.service"].load, Load::NotFound);
     }
 }
 
 #[test]
-fn silence_about_a_unit_is_not_an_answer() {
-    assert_eq!(
-        read(&["ssh.service", "nothing.service", "third.service"], TWO),
-        Err(Unsaid("third.service".into()))
-    );
-    assert_eq!(read(&["ssh.service"], "Failed to connect to bus\n"), Err(Unsaid("ssh.service".into())));
+fn what_runs_is_known_of_every_kind_of_unit() {
+    for seen in captured() {
+        for name in
+            ["webfront.service", "helper.socket", "static-thing.service", "tick.timer", "multi-user.target"]
+        {
+            assert!(seen[name].is_up(), "{name}");
+        }
+        assert!(seen["dev-mqueue.mount"].is_up() && !seen["slow.service"].is_up());
+        let slow = &seen["slow.service"];
+        assert_eq!((slow.active, slow.again), (Active::Starting, false));
+        let falls = &seen["loopslow.service"];
+        assert_eq!((falls.active, falls.again), (Active::Starting, true));
+        assert_eq!((seen["limit.service"].active, seen["limit.service"].restarts), (Active::Failed, 5));
+        assert!(!seen["byhand.service"].can.start && !seen["byhand.service"].can.stop);
+        assert!(seen["webfront.service"].can.reload && !seen["queue@30.service"].can.reload);
+        assert_eq!(seen["helper.service"].triggered_by, ["helper.socket"]);
+        assert_eq!(seen["www.service"].id, "webfront.service");
+    }
+}
+
+#[test]
+fn silence_about_a_unit_is_not_an_answer_and_takes_none_from_those_before_it() {
+    let (said, unsaid) = read(&["ssh.service", "nothing.service", "third.service"], TWO);
+    assert_eq!((said.len(), unsaid), (2, Some(Unsaid("third.service".into()))));
+    let (said, unsaid) = read(&["ssh.service"], "Failed to connect to bus\n");
+    assert_eq!((said.len(), unsaid), (0, Some(Unsaid("ssh.service".into()))));
+}
+
+#[test]
+fn what_is_said_of_one_unit_is_never_taken_for_another() {
+    let (said, unsaid) = read(&["nothing.service", "ssh.service"], TWO);
+    assert_eq!((said.len(), unsaid), (0, Some(Unsaid("nothing.service".into()))));
 }
 
 #[test]
@@ -73,7 +154,7 @@ fn a_unit_that_does_its_work_and_ends_is_up_once_it_has_done_it_in_this_boot() {
         for (from, to) in change {
             text = text.replace(from, to);
         }
-        read(&["ssh.service"], &text).unwrap().remove(0).is_up()
+        read(&["ssh.service"], &text).0.remove(0).is_up()
     };
     assert!(unit(&[]));
     assert!(!unit(&[("Result=success", "Result=exit-code")]));

@@ -1,0 +1,285 @@
+//! What lay at each declared path when it was last looked at, and what was read of it. What the kernel says of a file
+//! tells whether it was changed since, so that an unchanged one need not be read again: its change time moves with each
+//! change of content, owner, mode, attributes or names, and nobody can set it. Three things are not believed: a change
+//! time so young that a second change could have fallen into it, one that lies ahead of the clock, and those of file
+//! systems that keep none. What is written through a shared memory map moves it only when the kernel writes the page
+//! back; what such a writer hides is found when everything is read.
+//!
+//! It decides nothing. Passes keep it, in memory alone; [`super::Site::look`] asks it.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use tenure_protocol::id::{Digest, Millis};
+use tenure_protocol::path::DeclaredPath;
+
+use super::Seen;
+use crate::ground::own::Inode;
+use crate::walk::Walker;
+use crate::walk::read::{Found, Stat};
+
+/// Everything that was seen, by path. It is kept for as long as the machine stands still, so it is few pieces of memory.
+#[derive(Debug, Default, Clone)]
+pub struct Recall {
+    /// By path.
+    places: Vec<Place>,
+    /// Those of each place together, by name.
+    things: Vec<Thing>,
+    /// Every path and name.
+    text: String,
+}
+
+/// A stretch of the text.
+type Text = std::ops::Range<usize>;
+
+/// A directory in which declared things lie.
+#[derive(Debug, Clone)]
+struct Place {
+    /// As the declaration spells it.
+    path: Text,
+    /// The deepest directory on the way that was there, by its number and by its path with links resolved.
+    inode: Inode,
+    resolved: Text,
+    /// Whether the change times of what lies in it can be believed.
+    keeps_times: bool,
+    /// How much of the path that is.
+    reached: usize,
+    /// Which of the things lie in it.
+    things: std::ops::Range<usize>,
+}
+
+#[derive(Debug, Clone)]
+struct Thing {
+    name: Text,
+    lay: Lay,
+}
+
+/// What lay there.
+#[derive(Debug, Clone)]
+enum Lay {
+    /// Something whose content was not read.
+    Unread(Found),
+    /// A file that was read whole.
+    Read {
+        stat: Stat,
+        sha256: Digest,
+        /// Whether the kernel would tell if it were another by now.
+        settled: bool,
+    },
+}
+
+/// Whether a file is read that is as it was by all that the kernel says of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    /// Every one is.
+    Whole,
+    /// Only those are of which the kernel would not tell.
+    WhatMayHaveChanged,
+}
+
+/// What was changed this long ago is not changed again under the same change time: a tick of the kernel's clock is at
+/// most ten milliseconds, ext3's change times whole seconds, and pages of shared memory maps are written back within
+/// half a minute, after which the next write moves it.
+const SETTLED_AFTER: i64 = 60;
+
+/// So many things are looked at before the next are claimed, and before it is said how many.
+const SHARE: usize = 64;
+/// Below this many, starting a thread costs more than it saves.
+const WORTH_A_THREAD: usize = 1_024;
+const MOST_THREADS: usize = 4;
+
+impl Recall {
+    /// What was seen of these paths, by a walk that began at `now`.
+    pub(crate) fn of<'s>(
+        walker: &Walker<'_>,
+        now: Millis,
+        seen: impl Iterator<Item = (&'s DeclaredPath, &'s Seen)>,
+    ) -> Self {
+        let parts = |(path, seen): (&'s DeclaredPath, &'s Seen)| {
+            let (directory, name) = split(path);
+            (directory, name, seen)
+        };
+        let mut seen: Vec<(&str, &str, &Seen)> = seen.map(parts).collect();
+        seen.sort_unstable_by_key(|(directory, name, _)| (*directory, *name));
+        let mut recall = Self { things: Vec::with_capacity(seen.len()), ..Self::default() };
+        for things in seen.chunk_by(|(a, ..), (b, ..)| a == b) {
+            recall.add(walker, things);
+        }
+        recall.text.shrink_to_fit();
+        recall.settle(now);
+        recall
+    }
+
+    /// Adds what was seen in one directory; nothing where the way there is barred: nothing was seen there either.
+    fn add(&mut self, walker: &Walker<'_>, seen: &[(&str, &str, &Seen)]) {
+        let Some((path, ..)) = seen.first() else { return };
+        let Ok((dir, reached)) = walker.deepest(path) else { return };
+        let first = self.things.len();
+        for (_, name, seen) in seen {
+            if let Some(lay) = Lay::of(seen) {
+                let name = self.put(name);
+                self.things.push(Thing { name, lay });
+            }
+        }
+        let place = Place {
+            path: self.put(path),
+            inode: dir.inode(),
+            resolved: self.put(dir.name()),
+            keeps_times: reached.len() == path.len() && dir.keeps_times(),
+            reached: reached.len(),
+            things: first..self.things.len(),
+        };
+        self.places.push(place);
+    }
+
+    fn put(&mut self, text: &str) -> Text {
+        let from = self.text.len();
+        self.text.push_str(text);
+        from..self.text.len()
+    }
+
+    fn text(&self, text: &Text) -> &str {
+        self.text.get(text.clone()).unwrap_or_default()
+    }
+
+    fn things_of(&self, place: &Place) -> &[Thing] {
+        self.things.get(place.things.clone()).unwrap_or_default()
+    }
+
+    /// Everything was found as it was by a look that began at `now`, and what may have changed was read.
+    pub(crate) fn settle(&mut self, now: Millis) {
+        let Self { places, things, .. } = self;
+        for place in places {
+            for thing in things.get_mut(place.things.clone()).unwrap_or_default() {
+                if let Lay::Read { stat, settled, .. } = &mut thing.lay {
+                    let (changed, _) = stat.changed;
+                    *settled |= place.keeps_times
+                        && stat.inode.dev == place.inode.dev
+                        && changed.saturating_add(SETTLED_AFTER) <= now.0 / 1_000;
+                }
+            }
+        }
+    }
+
+    /// How many paths it knows.
+    pub(crate) const fn len(&self) -> usize {
+        self.things.len()
+    }
+
+    /// The content of the file at `path`, if it was read before and is untouched since.
+    pub(crate) fn content(&self, path: &DeclaredPath, now: &Stat) -> Option<Digest> {
+        match &self.things.get(self.find(path)?)?.lay {
+            Lay::Read { stat, sha256, settled: true } if stat == now => Some(*sha256),
+            Lay::Read { .. } | Lay::Unread(_) => None,
+        }
+    }
+
+    fn find(&self, path: &DeclaredPath) -> Option<usize> {
+        let (directory, name) = split(path);
+        let place = self.places.binary_search_by(|place| self.text(&place.path).cmp(directory)).ok()?;
+        let place = self.places.get(place)?;
+        let things = self.things_of(place);
+        let at = things.binary_search_by(|thing| self.text(&thing.name).cmp(name)).ok()?;
+        Some(place.things.start + at)
+    }
+
+    /// Whether all of it is as it was; not where somebody says `stop`. `looked`: is told how many were looked at, one by
+    /// one.
+    pub(crate) fn holds(
+        &self,
+        walker: &Walker<'_>,
+        reading: Reading,
+        stop: &AtomicBool,
+        looked: &(dyn Fn(usize) + Sync),
+    ) -> bool {
+        let share = |place| self.things_of(place).chunks(SHARE).map(move |things| (place, things));
+        let shares: Vec<(&Place, &[Thing])> = self.places.iter().flat_map(share).collect();
+        let (next, seen, broken) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
+        let look = || {
+            while let Some((place, things)) = shares.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let is_over = broken.load(Ordering::Relaxed) || stop.load(Ordering::Relaxed);
+                if is_over || !self.are_there(walker, place, things, reading) {
+                    return broken.store(true, Ordering::Relaxed);
+                }
+                let before = seen.fetch_add(things.len(), Ordering::Relaxed);
+                (before..before + things.len()).for_each(looked);
+            }
+        };
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
+        let threads = if self.things.len() < WORTH_A_THREAD { 1 } else { threads.min(shares.len()) };
+        std::thread::scope(|scope| {
+            let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(look)).collect();
+            look();
+            // One that panicked has looked at nothing.
+            helpers.into_iter().all(|helper| helper.join().is_ok()) && !broken.load(Ordering::Relaxed)
+        })
+    }
+
+    /// Whether these things of a place are as they were.
+    fn are_there(&self, walker: &Walker<'_>, place: &Place, things: &[Thing], reading: Reading) -> bool {
+        let path = self.text(&place.path);
+        let Ok((dir, reached)) = walker.deepest(path) else { return false };
+        let resolved = self.text(&place.resolved);
+        if (dir.inode(), dir.name(), reached.len()) != (place.inode, resolved, place.reached) {
+            return false;
+        }
+        let is_missing = reached.len() < path.len();
+        things.iter().all(|thing| {
+            let name = self.text(&thing.name);
+            match &thing.lay {
+                // What lay in a directory that is still missing is missing.
+                Lay::Unread(Found::Nothing) if is_missing => true,
+                Lay::Unread(found) => dir.look(name).is_ok_and(|now| stands(found, &now)),
+                Lay::Read { stat, settled: true, .. } if reading == Reading::WhatMayHaveChanged => {
+                    dir.look(name).is_ok_and(|now| now == Found::File(*stat))
+                }
+                Lay::Read { stat, sha256, .. } => dir.digest_of(name, stat).is_ok_and(|now| now == *sha256),
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+impl Recall {
+    /// For tests: takes `now` for what was seen of the file at `path` when it was read.
+    pub(crate) fn believe(&mut self, path: &DeclaredPath, now: Stat) {
+        let at = self.find(path).unwrap();
+        let Lay::Read { stat, .. } = &mut self.things[at].lay else { panic!("{path} was not read") };
+        *stat = now;
+    }
+}
+
+impl Lay {
+    /// None of what lies at no path.
+    fn of(seen: &Seen) -> Option<Self> {
+        Some(match seen {
+            Seen::File { stat, sha256: Some(sha256) } => {
+                Self::Read { stat: *stat, sha256: *sha256, settled: false }
+            }
+            Seen::File { stat, sha256: None } => Self::Unread(Found::File(*stat)),
+            Seen::Directory(stat) => Self::Unread(Found::Directory(*stat)),
+            Seen::Link { to } => Self::Unread(Found::Link { to: to.clone() }),
+            Seen::Other { what } => Self::Unread(Found::Other { what }),
+            Seen::Nothing => Self::Unread(Found::Nothing),
+            Seen::Package { .. } | Seen::Unit(_) => return None,
+        })
+    }
+}
+
+/// The directory a path lies in, and its name there.
+fn split(path: &DeclaredPath) -> (&str, &str) {
+    path.as_str().rsplit_once('/').unwrap_or(("", path.as_str()))
+}
+
+/// Whether something is as it was in what is asked of it: of what was not read, and of a directory, only whose it is.
+fn stands(then: &Found, now: &Found) -> bool {
+    let standing = |stat: &Stat| (stat.inode, stat.mode, stat.uid, stat.gid);
+    match (then, now) {
+        (Found::File(then), Found::File(now)) | (Found::Directory(then), Found::Directory(now)) => {
+            standing(then) == standing(now)
+        }
+        (then, now) => then == now,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,152 @@
+use super::super::systemctl::captured;
+use super::*;
+
+/// What busctl of Debian 12 and 13 said of four units, word for word.
+const SAID: &str = r#"{"type":"a(ssssssouso)","data":[[["webfront.service","Web front","loaded","active","running","","/org/freedesktop/systemd1/unit/webfront_2eservice",0,"","/"],["webfront.service","Web front","loaded","active","running","","/org/freedesktop/systemd1/unit/webfront_2eservice",0,"","/"],["nosuch.service","nosuch.service","not-found","inactive","dead","","/org/freedesktop/systemd1/unit/nosuch_2eservice",0,"","/"],["legacy-sync.service","legacy-sync.service","masked","inactive","dead","","/org/freedesktop/systemd1/unit/legacy_2dsync_2eservice",0,"","/"]]]}"#;
+const NAMES: [&str; 4] = ["webfront.service", "www.service", "nosuch.service", "legacy-sync.service"];
+
+fn machine() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for place in ["etc/systemd/system/a.service.d", "run/systemd/units", "usr/lib/systemd/system"] {
+        std::fs::create_dir_all(folder.path().join(place)).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn what_busctl_and_systemctl_say_of_one_unit_is_the_same() {
+    let folder = machine();
+    for mut seen in captured() {
+        seen.values_mut().for_each(|shown| shown.run.clear());
+        let mut memory = Memory::default();
+        let disk = disk(folder.path()).unwrap();
+        memory.keep(Some(disk), seen.iter().map(|(name, shown)| (*name, shown)));
+        let running = running(SAID, 4).unwrap();
+        assert_eq!(memory.stands(&NAMES, disk, &running, folder.path()).len(), 4);
+    }
+}
+
+#[test]
+fn an_answer_about_other_units_than_were_asked_for_is_none() {
+    for (text, many) in
+        [(SAID, 3), (SAID, 5), ("", 0), ("Call failed: Invalid argument", 1), ("{\"data\":[[]]}", 1)]
+    {
+        assert!(running(text, many).is_none(), "{many}: {text}");
+    }
+}
+
+#[test]
+fn another_run_of_a_unit_is_not_the_one_that_is_remembered() {
+    let folder = machine();
+    for seen in captured() {
+        let (mut shown, disk) = (seen["webfront.service"].clone(), disk(folder.path()).unwrap());
+        shown.run = "5f0c".to_owned();
+        let mut memory = Memory::default();
+        memory.keep(Some(disk), std::iter::once(("webfront.service", &shown)));
+        let stands = |memory: &Memory| {
+            let running = running(SAID, 4).unwrap();
+            memory.stands(&NAMES[..1], disk, &running[..1], folder.path()).len()
+        };
+        let link = folder.path().join("run/systemd/units/invocation:webfront.service");
+        assert_eq!(stands(&memory), 0, "which run it is, nobody says");
+        std::os::unix::fs::symlink("5f0c", &link).unwrap();
+        assert_eq!(stands(&memory), 1);
+        std::fs::remove_file(&link).unwrap();
+        std::os::unix::fs::symlink("77aa", &link).unwrap();
+        assert_eq!(stands(&memory), 0);
+        std::fs::remove_file(&link).unwrap();
+    }
+}
+
+#[test]
+fn what_no_link_names_the_run_of_is_remembered_by_how_it_stands() {
+    let folder = machine();
+    for seen in captured() {
+        let disk = disk(folder.path()).unwrap();
+        for name in ["helper.socket", "tick.timer", "multi-user.target", "dev-mqueue.mount", "once.service"] {
+            let mut shown = seen[name].clone();
+            shown.run = "5f0c".to_owned();
+            let mut memory = Memory::default();
+            memory.keep(Some(disk), std::iter::once((name, &shown)));
+            let running = [Running { id: name.to_owned(), stands: shown.stands.clone() }];
+            assert_eq!(memory.stands(&[name], disk, &running, folder.path()).len(), 1, "{name}");
+            let other = [Running { id: name.to_owned(), stands: "loaded failed failed".to_owned() }];
+            assert_eq!(memory.stands(&[name], disk, &other, folder.path()).len(), 0, "{name}");
+        }
+    }
+}
+
+#[test]
+fn whatever_is_changed_among_unit_files_is_seen() {
+    let folder = machine();
+    let at = |path: &str| folder.path().join(path);
+    let mut before = disk(folder.path());
+    assert!(before.is_some());
+    assert_eq!(disk(folder.path()), before);
+    let mut changed = |what: &str| {
+        let after = disk(folder.path());
+        assert!(after.is_some() && after != before, "{what}");
+        before = after;
+    };
+    for path in [
+        "usr/lib/systemd/system/a.service",
+        "etc/systemd/system/a.service.d/x.conf",
+        "etc/fstab",
+        "run/systemd/systemd-units-load",
+    ] {
+        std::fs::write(at(path), "x").unwrap();
+        changed(path);
+    }
+    std::os::unix::fs::symlink(at("srv"), at("etc/systemd/system/www.service")).unwrap();
+    changed("a link");
+    std::fs::write(at("srv"), "y").unwrap();
+    changed("what a link leads to");
+    std::fs::create_dir(at("elsewhere.d")).unwrap();
+    for link in ["etc/systemd/system/www.service.d", "etc/systemd/system.control"] {
+        std::os::unix::fs::symlink(at("elsewhere.d"), at(link)).unwrap();
+        changed("a link to a directory");
+        std::fs::write(at("elsewhere.d/x.conf"), "x").unwrap();
+        changed("what is in a directory that a link leads to");
+        std::fs::write(at("elsewhere.d/x.conf"), "another").unwrap();
+        changed("a file in a directory that a link leads to");
+        std::fs::remove_file(at("elsewhere.d/x.conf")).unwrap();
+        std::fs::remove_file(at(link)).unwrap();
+        changed("both are gone");
+    }
+    std::fs::remove_file(at("etc/systemd/system/a.service.d/x.conf")).unwrap();
+    changed("a removal");
+}
+
+#[test]
+fn what_does_not_last_is_not_remembered() {
+    let folder = machine();
+    let disk = disk(folder.path()).unwrap();
+    for seen in captured() {
+        let mut stale = seen["webfront.service"].clone();
+        stale.needs_reload = true;
+        let bad = &seen["broken.service"];
+        let mut memory = Memory::default();
+        let slow = &seen["slow.service"];
+        let all = [("webfront.service", &stale), ("broken.service", bad), ("slow.service", slow)];
+        memory.keep(Some(disk), all.into_iter());
+        assert!(!memory.knows(disk));
+        memory.keep(Some(disk), std::iter::once(("webfront.service", &seen["webfront.service"])));
+        assert!(memory.knows(disk));
+        memory.keep(None, std::iter::empty());
+        assert!(!memory.knows(disk), "nothing is known of the disk");
+    }
+}
+
+#[test]
+fn of_a_unit_that_is_no_longer_declared_nothing_is_remembered() {
+    let folder = machine();
+    let disk = disk(folder.path()).unwrap();
+    for seen in captured() {
+        let mut memory = Memory::default();
+        memory.keep(Some(disk), NAMES.iter().map(|name| (*name, &seen[*name])));
+        memory.keep(Some(disk), std::iter::once((NAMES[3], &seen[NAMES[3]])));
+        let running = running(SAID, 4).unwrap();
+        let stands = memory.stands(&NAMES, disk, &running, folder.path());
+        assert_eq!(stands.into_keys().collect::<Vec<_>>(), [NAMES[3]]);
+    }
+}
