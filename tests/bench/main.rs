@@ -6,27 +6,46 @@ use tenure_tests::herd::{Herd, densest};
 use tenure_tests::sandbox::{SOON, Sandbox};
 use tenure_tests::wait;
 
+mod reconcile;
+mod row;
+mod units;
+
+use row::Rows;
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let json = arguments.iter().any(|argument| argument == "--json");
-    match arguments.first().map(String::as_str) {
-        Some("declare") => declare(json),
-        Some("herd") => herd(json),
-        other => {
-            eprintln!("bench: unknown benchmark {other:?}; known: declare, herd");
+    let words: Vec<&str> = arguments.iter().map(String::as_str).filter(|word| *word != "--json").collect();
+    match *words {
+        ["declare"] => declare(json),
+        ["herd"] => herd(json),
+        ["reconcile", ref more @ ..] => reconcile::run(Rows { bench: "reconcile", json }, more),
+        ["units"] => of_units(json),
+        // The floor as a program of its own, which `reconcile` starts.
+        ["floor-read", list] => {
+            assert_eq!(reconcile::floor::process(list.as_ref()), 0, "what was applied is there")
+        }
+        _ => {
+            eprintln!(
+                "bench: unknown benchmark {words:?}; known: declare, herd, reconcile [FILES] [PART], units"
+            );
             std::process::exit(2);
         }
     }
 }
 
-/// One number, as a table row or as one object a line.
-fn row(json: bool, bench: &str, row: &str, n: usize, value: f64, unit: &str) {
-    if json {
-        let line = serde_json::json!({"bench": bench, "row": row, "n": n, "value": value, "unit": unit, "against": null, "ratio": null});
-        println!("{line}");
-    } else {
-        println!("{bench:<10} {row:<34} n={n:<7} {value:>10.2} {unit}");
+/// A quiet pass over units against one question to the service manager.
+fn of_units(json: bool) {
+    for units::Measured { system, show, pass } in units::measure() {
+        row(json, "units", &format!("systemctl show, {system}"), units::UNITS, show, "ms");
+        row(json, "units", &format!("quiet pass, {system}"), units::UNITS, pass, "ms");
+        row(json, "units", &format!("units_200, {system}"), units::UNITS, pass / show, "of show");
     }
+}
+
+/// One number, as a table row or as one object a line.
+fn row(json: bool, bench: &'static str, row: &str, n: usize, value: f64, unit: &str) {
+    Rows { bench, json }.alone(row, n, value, unit);
 }
 
 /// From `tenure declare` of N files of 1 KiB to all of them applied and reported, and what both daemons then hold.
@@ -105,7 +124,7 @@ fn count(number: usize) -> f64 {
 }
 
 /// Resident memory of a process, now and at its highest, in MiB.
-fn memory(pid: u32) -> (f64, f64) {
+pub(crate) fn memory(pid: u32) -> (f64, f64) {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let field = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();

@@ -3,6 +3,8 @@
 //! with nothing left over, nothing done twice, and nothing lost that was answered.
 
 mod end;
+mod machine;
+mod mishap;
 mod way;
 mod world;
 
@@ -25,12 +27,21 @@ type Points = Vec<(Stretch, Vec<String>)>;
 /// Goes the whole way with nobody dying, and tells which points are passed on it.
 fn go_well(side: Side) -> (Points, End) {
     let mut world = World::new(side);
-    let points = Stretch::ALL.map(|stretch| {
+    let go = |stretch: Stretch| {
         let log = world.sandbox.at(&format!("{stretch:?}.points"));
         world.go(stretch, Order::Tell(&log));
         (stretch, passed(&log))
-    });
-    (points.to_vec(), world.end())
+    };
+    let mut points: Points = Stretch::of(side).into_iter().map(go).collect();
+    let elsewhere: BTreeSet<String> = points
+        .iter()
+        .filter(|(stretch, _)| !stretch.is_a_detour())
+        .flat_map(|(_, points)| points.iter().cloned())
+        .collect();
+    for (_, points) in points.iter_mut().filter(|(stretch, _)| stretch.is_a_detour()) {
+        points.retain(|point| !elsewhere.contains(point));
+    }
+    (points, world.end())
 }
 
 fn passed(log: &Path) -> Vec<String> {
@@ -77,6 +88,7 @@ fn go_dying(side: Side, journey: &Journey, deaths: &Deaths, well: &End) {
     let mut world = World::new(side);
     for (stretch, point) in &journey.deaths {
         let order = match point {
+            None if stretch.is_a_detour() => continue,
             None => Order::Live,
             Some(point) if journey.twice => Order::DieTwice(point),
             Some(point) => Order::Die(point),

@@ -2,35 +2,71 @@
 //! when all that it set out to do is done, whoever died over it.
 
 use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixStream;
 
 use serde_json::Value;
 use tenure_tests::sandbox::text;
 
-use crate::world::{Order, World};
+use crate::world::{Order, Side, World};
 
 /// One stretch of the way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stretch {
     /// Both are started where nothing is.
     Begin,
+    /// The log of the host's store is gone when it starts.
+    CutLog,
+    /// Its store is damaged when it starts.
+    Damage,
     /// The node is invited and enrols.
     Enrol,
     /// Files and directories are made, changed and removed.
     Declare,
     /// Somebody else changes some of them.
     Drift,
+    /// The host's store is removed under it.
+    Remove,
+    /// The node is not heard for longer than its lease.
+    Silence,
+    /// The clock is behind what was written, and said to be right.
+    Clock,
     /// The node is invited again and enrols anew.
     Rejoin,
     /// Some of it leaves the declaration, and some is declared otherwise.
     Leave,
-    /// Its standing is withdrawn.
+    /// Its standing is withdrawn while it is away, and it still has something to tell.
     Retire,
 }
 
 impl Stretch {
-    /// All of them, in order.
-    pub const ALL: [Self; 7] =
-        [Self::Begin, Self::Enrol, Self::Declare, Self::Drift, Self::Rejoin, Self::Leave, Self::Retire];
+    /// The way of those that die on this side, in order.
+    pub fn of(side: Side) -> Vec<Self> {
+        let all = [
+            Self::Begin,
+            Self::CutLog,
+            Self::Damage,
+            Self::Enrol,
+            Self::Declare,
+            Self::Drift,
+            Self::Remove,
+            Self::Silence,
+            Self::Clock,
+            Self::Rejoin,
+            Self::Leave,
+            Self::Retire,
+        ];
+        let others: &[Self] = match side {
+            Side::Host => &[Self::Silence, Self::Clock],
+            Side::Control => &[Self::CutLog, Self::Damage, Self::Remove],
+        };
+        all.into_iter().filter(|stretch| !others.contains(stretch)).collect()
+    }
+
+    /// Whether it is gone only for the steps that no other stretch takes: it lasts long, or a death at another step
+    /// would be a second mishap beside the first.
+    pub const fn is_a_detour(self) -> bool {
+        matches!(self, Self::Remove | Self::Silence)
+    }
 }
 
 /// What lies on the machine before us: path, bytes, mode; a directory has no bytes.
@@ -115,26 +151,48 @@ const BIG: usize = 300_000;
 impl World {
     /// Goes one stretch.
     pub fn go(&mut self, stretch: Stretch, order: Order<'_>) {
-        if stretch == Stretch::Begin {
-            self.lay_out();
-        }
-        self.begin(order);
-        self.until("both sides answer", |world| {
-            let control = world.sandbox.tenure(&["nodes"]).code == 0;
-            (control
-                && world.sandbox.machine("/run/tenure-host/api.sock").exists()
-                && world.status().is_some())
-            .then_some(())
-        });
+        self.kill_both();
         match stretch {
-            Stretch::Begin => {}
+            Stretch::Begin => self.lay_out(),
+            Stretch::CutLog => self.cut_the_log(),
+            Stretch::Damage => self.damage_the_store(),
+            Stretch::Silence => self.have_short_leases(),
+            Stretch::Clock => self.write_in_the_future(),
+            Stretch::Retire => self.repair_unheard(),
+            Stretch::Enrol
+            | Stretch::Declare
+            | Stretch::Drift
+            | Stretch::Remove
+            | Stretch::Rejoin
+            | Stretch::Leave => {}
+        }
+        self.order(order);
+        self.start(Side::Control);
+        if stretch == Stretch::Retire {
+            return self.retire();
+        }
+        self.start(Side::Host);
+        self.both_answer();
+        match stretch {
+            Stretch::Begin | Stretch::CutLog | Stretch::Damage | Stretch::Retire => {}
             Stretch::Enrol => self.enrol(),
             Stretch::Declare => self.declare(1, FIRST, &[]),
             Stretch::Drift => self.drift(),
+            Stretch::Remove => self.remove_the_store(),
+            Stretch::Silence => self.be_silent(),
+            Stretch::Clock => self.say_the_clock_is_right(),
             Stretch::Rejoin => self.rejoin(),
             Stretch::Leave => self.declare(2, SECOND, &["--allow-removals", "20"]),
-            Stretch::Retire => self.retire(),
         }
+    }
+
+    pub fn both_answer(&mut self) {
+        self.until("both sides answer", |world| {
+            let control = world.sandbox.tenure(&["nodes"]).code == 0;
+            // One that is not up yet is answered for by its store, and has steps to take before it is.
+            let is_up = UnixStream::connect(world.sandbox.machine("/run/tenure-host/api.sock")).is_ok();
+            (control && is_up && world.status().is_some()).then_some(())
+        });
     }
 
     fn lay_out(&self) {
@@ -147,6 +205,7 @@ impl World {
             std::fs::set_permissions(&at, std::fs::Permissions::from_mode(mode)).unwrap();
         }
         self.sandbox.write("fleet/modules/web/big.bin", vec![b'x'; BIG]);
+        std::fs::create_dir_all(self.sandbox.at("control/etc/tenure")).unwrap();
     }
 
     fn enrol(&mut self) {
@@ -191,7 +250,7 @@ impl World {
     }
 
     /// Waits until this revision is applied, reported, and nothing is left to be told.
-    fn settled(&mut self, revision: u64) {
+    pub fn settled(&mut self, revision: u64) {
         self.until("everything is as declared, and told", |world| {
             let node = world.node()?;
             let declared = node["revision"]["declared"].as_u64();
@@ -229,11 +288,33 @@ impl World {
         });
     }
 
+    /// Repairs something, with nobody there to hear of it.
+    fn repair_unheard(&mut self) {
+        self.order(Order::Live);
+        self.start(Side::Host);
+        std::fs::remove_file(self.sandbox.machine("/srv/app/new.txt")).unwrap();
+        self.until("the repair waits to be told", |world| {
+            (world.status()?["spooled"] == 1 && world.sandbox.machine("/srv/app/new.txt").exists())
+                .then_some(())
+        });
+        self.kill_both();
+    }
+
     fn retire(&mut self) {
         self.done("the node is retired", |sandbox| sandbox.tenure(&["retire", "edge-1"]));
-        self.until("the machine hears that it is retired", |world| {
+        self.start(Side::Host);
+        let heard = |world: &mut Self| {
             let reason: Value = world.status()?["link"]["down"]["reason"]["code"].clone();
             (world.node()?["state"] == "retired" && reason == "retired").then_some(())
-        });
+        };
+        self.until("the machine hears that it is retired", heard);
+        let told = |world: &mut Self| (world.status()?["spooled"] == 0).then_some(());
+        if self.side() == Side::Control && self.has_died() && told(self).is_none() {
+            // It asks again within the hour; one that is started asks at once.
+            drop(self.sandbox.host.take());
+            self.start(Side::Host);
+        }
+        self.until("its last words are told", told);
+        self.until("the machine hears that it is retired", heard);
     }
 }

@@ -42,6 +42,8 @@ pub struct World {
     side: Side,
     /// How often it has died by its order, since that was given.
     died: usize,
+    /// What its next start is told.
+    ordered: Option<(&'static str, String)>,
     /// The point it is to die at once more.
     again: Option<String>,
     fencing: u64,
@@ -51,44 +53,38 @@ pub struct World {
 impl World {
     pub fn new(side: Side) -> Self {
         let sandbox = Sandbox::of(PROGRAMS);
-        Self { sandbox, side, died: 0, again: None, fencing: 0, declared: 0 }
+        Self { sandbox, side, died: 0, ordered: None, again: None, fencing: 0, declared: 0 }
     }
 
-    /// Kills both, and starts both, the one of this side under this order.
-    pub fn begin(&mut self, order: Order<'_>) {
+    /// Kills both, as a power cut would.
+    pub fn kill_both(&mut self) {
         drop(self.sandbox.host.take());
         drop(self.sandbox.control.take());
-        self.died = 0;
-        self.again = None;
-        let log;
-        let environment = match order {
-            Order::Live => None,
-            Order::Tell(path) => {
-                log = text(path);
-                Some(("TENURE_CRASH_LOG", log.as_str()))
-            }
-            Order::Die(point) => Some(("TENURE_CRASH", point)),
-            Order::DieTwice(point) => {
-                self.again = Some(point.to_owned());
-                Some(("TENURE_CRASH", point))
-            }
-        };
-        self.start(environment);
-        self.start_other();
     }
 
-    fn start(&mut self, environment: Option<(&str, &str)>) {
-        let environment: Vec<(&str, &str)> = environment.into_iter().collect();
-        match self.side {
+    /// The next start of the one of this side is under this order.
+    pub fn order(&mut self, order: Order<'_>) {
+        self.died = 0;
+        let (name, value) = match order {
+            Order::Live => ("", String::new()),
+            Order::Tell(path) => ("TENURE_CRASH_LOG", text(path)),
+            Order::Die(point) | Order::DieTwice(point) => ("TENURE_CRASH", point.to_owned()),
+        };
+        self.ordered = (!name.is_empty()).then_some((name, value));
+        self.again = match order {
+            Order::DieTwice(point) => Some(point.to_owned()),
+            Order::Live | Order::Tell(_) | Order::Die(_) => None,
+        };
+    }
+
+    /// Starts this one; if it is the one of the order, it takes it.
+    pub fn start(&mut self, which: Side) {
+        let ordered = if which == self.side { self.ordered.take() } else { None };
+        let environment: Vec<(&str, &str)> =
+            ordered.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        match which {
             Side::Host => self.sandbox.spawn_host(&environment),
             Side::Control => self.sandbox.spawn_control(&self.sandbox.address(), &environment),
-        }
-    }
-
-    fn start_other(&mut self) {
-        match self.side {
-            Side::Host => self.sandbox.spawn_control(&self.sandbox.address(), &[]),
-            Side::Control => self.sandbox.spawn_host(&[]),
         }
     }
 
@@ -108,16 +104,31 @@ impl World {
 
     /// Starts anew what has died. Only a kill is a death; nothing may end by itself.
     fn tend(&mut self) {
-        assert!(
-            self.other().as_mut().is_some_and(Running::is_running),
-            "the other side ended: {:?}",
-            self.side
-        );
+        // One that is not started yet has not ended.
+        let runs = self.other().as_mut().is_none_or(Running::is_running);
+        assert!(runs, "the other side ended: {:?}", self.side);
         let Some(status) = self.killed().as_mut().and_then(Running::ended) else { return };
         assert_eq!(status.signal(), Some(9), "{:?} ended with {status}", self.side);
         self.died += 1;
-        let again = self.again.take();
-        self.start(again.as_deref().map(|point| ("TENURE_CRASH", point)));
+        self.ordered = self.again.take().map(|point| ("TENURE_CRASH", point));
+        self.start(self.side);
+    }
+
+    /// Stops the control plane in order; it may die over that, where it is told to.
+    pub fn stop_control(&mut self) -> bool {
+        let status = self.sandbox.control.take().map(Running::stop);
+        let died = status.is_some_and(|status| status.signal() == Some(9));
+        assert!(died || status.is_some_and(|status| status.success()), "it was not stopped: {status:?}");
+        self.died += usize::from(died);
+        if died {
+            self.ordered = self.again.take().map(|point| ("TENURE_CRASH", point));
+        }
+        died
+    }
+
+    /// Which of the two is killed.
+    pub const fn side(&self) -> Side {
+        self.side
     }
 
     /// Whether it died by its order.

@@ -5,6 +5,9 @@ use serde::de::DeserializeOwned;
 use tenure_protocol::content::{Fetch, Missing, MissingAre, Piece, Pieces, Push, Pushed, Put, Wanted};
 use tenure_protocol::enrolment::{Briefing, BriefingLine, Enrolled, Join, Root, Verified};
 use tenure_protocol::event::{Acknowledged, Listed, NodeEvent, Spooled};
+use tenure_protocol::foresight::{
+    Foresee, ForeseeOf, ForeseenLine, ForeseenPage, PackageMove, Verdict, What,
+};
 use tenure_protocol::id::*;
 use tenure_protocol::kind::Message;
 use tenure_protocol::machine::{MachineState, Mode, NodeState};
@@ -275,7 +278,36 @@ fn link(examples: &mut Vec<Example>) {
     let wanted = vec![Wanted { sha256: Digest::of(b"x"), offset: 0 }];
     add(examples, Fetch { wanted }, pieces());
     add(examples, push(), Pushed::HaveLater(revision()));
+    let declaration = Content { sha256: Digest::of(b"declaration"), size: 11 };
+    add(examples, Foresee { declaration, from: 0 }, foreseen());
     add(examples, session::Ended { reason: refusal(), retry_after_ms: 1_000 }, ());
+}
+
+fn foreseen() -> ForeseenPage {
+    let line = ForeseenLine {
+        key: "package:hello".into(),
+        module: "base".into(),
+        verdict: Verdict::Change,
+        what: What::Change,
+        code: None,
+        detail: vec!["it is not installed".into(), "it would be installed at 2.10-3".into()],
+        packages: vec![PackageMove { name: "hello".into(), from: None, to: Some("2.10-3".into()) }],
+    };
+    let waits = ForeseenLine {
+        key: "file:/etc/a".into(),
+        verdict: Verdict::Keep,
+        what: What::Wait,
+        code: Some("needs_failed".into()),
+        detail: vec!["it needs package:other, which would not be as declared".into()],
+        packages: Vec::new(),
+        ..line.clone()
+    };
+    ForeseenPage {
+        at: Millis(1_700_000_000_000),
+        refused: Some(refusal()),
+        lines: vec![line, waits],
+        more: false,
+    }
 }
 
 fn pieces() -> Pieces {
@@ -386,6 +418,7 @@ fn operator(examples: &mut Vec<Example>) {
     let declare = Declare { folder: Digest::of(b"folder"), plan: true, allow_removals: Some(3) };
     add(examples, declare, Declared { written: false, plan: content });
     add(examples, Render { folder: Digest::of(b"folder"), node: node() }, Rendered { declaration: content });
+    add(examples, ForeseeOf { node: node(), declaration: content, from: 1_000 }, foreseen());
     let folder =
         Folder { files: vec![FolderFile { path: "fleet.toml".into(), sha256: Digest::of(b"x"), size: 1 }] };
     examples.push(document("document.folder", &folder));
@@ -395,8 +428,15 @@ fn operator(examples: &mut Vec<Example>) {
         what: ChangeKind::Change,
         detail: vec!["mode 0644 → 0600".into()],
     };
-    let plan =
-        NodePlan { node: node(), from: None, to: RevisionNumber(1), resources: 1, changes: vec![change] };
+    let plan = NodePlan {
+        node: node(),
+        from: None,
+        to: RevisionNumber(1),
+        resources: 1,
+        declaration: Some(content),
+        cannot_know: Some(refusal()),
+        changes: vec![change],
+    };
     let plan = Plan { nodes: vec![plan], not_in_folder: vec![node()] };
     examples.push(document("document.plan", &plan));
 }
@@ -422,6 +462,7 @@ fn host(examples: &mut Vec<Example>) {
         },
         revision: Some(revision()),
         last: Some(summary()),
+        read_whole: Some(Millis(1_700_000_000_000)),
         owned: 3,
         spooled: 1,
         store_note: Some("set aside".into()),

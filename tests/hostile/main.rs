@@ -4,6 +4,7 @@
 mod bytes;
 mod cli;
 mod crowd;
+mod deaf;
 mod doors;
 mod impostor;
 mod link;

@@ -1,4 +1,7 @@
-//! What an attack cost in memory, by the kernel's own count, against a bound that follows from the limits.
+//! What an attack cost in memory, by the kernel's own count, against a bound that follows from the limits. Each measure
+//! is printed; where `TENURE_MEASURES` names a file, it is also a line at its end, so that one run leaves one table.
+
+use std::io::Write as _;
 
 use tenure_tests::program::Running;
 
@@ -20,14 +23,29 @@ impl Memory {
     pub(crate) fn assert_grew_at_most(&self, bound: usize, attack: &str) {
         let peak = field(self.pid, "VmHWM:");
         let grown = peak.saturating_sub(self.before);
-        println!(
-            "memory: {attack}: {} before, {} at its peak; it grew by {}, and may grow by {}",
+        measured(&format!(
+            "{attack}: {} before, {} at its peak; it grew by {}, and may grow by {}",
             mib(self.before),
             mib(peak),
             mib(grown),
             mib(bound)
-        );
+        ));
         assert!(grown <= bound, "{attack}: it grew by {}, at most {}", mib(grown), mib(bound));
+    }
+
+    /// The same for `count` of one kind, each of which may hold `each` bytes.
+    pub(crate) fn assert_each_grew_at_most(&self, count: usize, each: usize, attack: &str) {
+        let grown = field(self.pid, "VmHWM:").saturating_sub(self.before);
+        measured(&format!("{attack}: {} each, and {} is the bound of one", mib(grown / count), mib(each)));
+        self.assert_grew_at_most(count * each + WORK, attack);
+    }
+}
+
+fn measured(line: &str) {
+    println!("memory: {line}");
+    if let Some(path) = std::env::var_os("TENURE_MEASURES") {
+        let file = std::fs::File::options().create(true).append(true).open(path);
+        writeln!(file.expect("the file of measures"), "{line}").expect("a line of it");
     }
 }
 

@@ -9,6 +9,7 @@ mod key;
 mod names;
 mod permissions;
 mod places;
+mod surroundings;
 mod token;
 
 use serde_json::Value;

@@ -431,15 +431,18 @@ fn what_was_answered_is_there_after_a_kill_at_once() {
 
 // case: O-64
 #[test]
-fn a_log_that_was_removed_after_a_kill_is_missed_and_found_again_when_it_is_put_back() {
+fn a_log_that_was_removed_or_emptied_after_a_kill_is_missed_and_found_again_when_it_is_put_back() {
     let mut sandbox = Sandbox::empty();
     sandbox.start_control();
     sandbox.invite("edge-1", &[]);
     sandbox.kill_control();
     let (wal, aside) = (part(&sandbox.at(STORE), "-wal"), sandbox.at("wal"));
     std::fs::rename(&wal, &aside).unwrap();
-    let before = kept(&sandbox);
-    for _ in 0..2 {
+    for is_emptied in [false, false, true, true] {
+        if is_emptied {
+            std::fs::write(&wal, "").unwrap();
+        }
+        let before = kept(&sandbox);
         let ran = refused(&sandbox);
         assert!(ran.err.contains("store_log_gone") && ran.err.contains("store.db-wal back"), "{ran:?}");
         assert_eq!(kept(&sandbox), before);

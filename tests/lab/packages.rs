@@ -3,6 +3,9 @@
 
 use tenure_tests::lab::{AptRepository, Base, Deb, Machine, Pair, Trust};
 
+mod mishaps;
+mod states;
+
 /// A package whose script waits for a file of its name below /srv, with a line in a log before and after.
 fn slow(name: &str) -> Deb {
     let lines = format!(

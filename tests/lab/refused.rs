@@ -90,7 +90,7 @@ fn what_nobody_declared_is_not_removed_lowered_or_changed(pair: &Pair) {
 fn what_proves_nothing_is_not_taken(pair: &Pair) {
     let evil = [deb("evil", "1.0"), deb("tenure-host", "9.9")];
     // What apt calls a source that was signed before, and one that never was.
-    for (trust, words) in [(Trust::Unsigned, "is no longer signed"), (Trust::Stranger, "NO_PUBKEY")] {
+    for (trust, words) in [(Trust::Unsigned, "is no longer signed"), (Trust::Stranger, "InRelease")] {
         use_repository(pair, trust, &evil);
         declare(pair, &[("good", "present"), ("evil", "present")], &format!("/srv/{trust:?}.txt"));
         let why = pair.wait_for_code("package:evil", "refused", "unsigned_source");
@@ -110,13 +110,72 @@ fn what_proves_nothing_is_not_taken(pair: &Pair) {
     assert_eq!(pair.b.must(&["dpkg", "--audit"]), "");
 }
 
+/// The machine's own configuration lets a source go unsigned, in each of the ways it can say so: of other packages that is
+/// the operator's choice, of the host it is not.
+fn the_host_is_taken_only_from_what_a_signature_proves(pair: &Pair) {
+    pair.b.must(&["rm", "-f", "/etc/apt/apt.conf.d/99lax"]);
+    let raise = [
+        deb("tenure-host", "9.9"),
+        deb("theirs-alone", "1.0"),
+        deb("on-the-way", "1.0").field("Depends", "tenure-host (>= 9.9)"),
+    ];
+    use_repository(pair, Trust::Claimed, &raise);
+    let packages = [("tenure-host", "9.9"), ("theirs-alone", "present"), ("on-the-way", "present")];
+    declare(pair, &packages, "/srv/claimed.txt");
+    pair.wait_for_resource("package:theirs-alone");
+    let refused = |how: &str| {
+        let why = pair.wait_for_code("package:tenure-host", "refused", "unsigned_package");
+        assert!(
+            why.contains("tenure-host 9.9 of copy:/srv/lab-apt") && why.contains("signed-by="),
+            "{how}: {why}"
+        );
+        pair.wait_for_code("package:on-the-way", "refused", "unsigned_package");
+        assert_eq!((version(pair, "tenure-host"), version(pair, "on-the-way")), (None, None), "{how}");
+    };
+    refused("trusted=yes");
+    let deb822 = "Types: deb\nURIs: copy:/srv/lab-apt\nSuites: ./\nTrusted: yes\n";
+    for (how, file, text) in [
+        ("Trusted: yes", "lab.sources", deb822),
+        ("allow-insecure=yes", "lab.list", "deb [allow-insecure=yes] copy:/srv/lab-apt ./\n"),
+    ] {
+        pair.b.must(&["rm", "-rf", "/etc/apt/sources.list.d"]);
+        pair.b.write(&format!("/etc/apt/sources.list.d/{file}"), text);
+        let lax = "APT::Get::AllowUnauthenticated \"true\";\nAcquire::AllowInsecureRepositories \"true\";\n";
+        pair.b.write("/etc/apt/apt.conf.d/99lax", lax);
+        let _ = pair.b.run(&["apt-get", "update"]).must();
+        declare(pair, &packages, &format!("/srv/{file}.txt"));
+        let _ = pair.b.run(&["tenure-host", "apply"]);
+        refused(how);
+    }
+    pair.b.must(&["rm", "-f", "/etc/apt/apt.conf.d/99lax"]);
+    use_repository(pair, Trust::Signed, &raise);
+    pair.wait_for_resource("package:tenure-host");
+    pair.wait_for_resource("package:on-the-way");
+    assert_eq!(version(pair, "tenure-host").as_deref(), Some("9.9"));
+    assert_eq!(pair.b.must(&["dpkg", "--audit"]), "");
+}
+
+fn refused_on(base: Base) {
+    let pair = Pair::raised_on("refused", base);
+    what_nobody_declared_is_not_removed_lowered_or_changed(&pair);
+    what_proves_nothing_is_not_taken(&pair);
+    the_host_is_taken_only_from_what_a_signature_proves(&pair);
+}
+
 // rule: H-25
 // rule: S-13
 // rule: S-14
 // case: O-09
 #[test]
-fn what_apt_would_do_beyond_what_is_declared_or_from_who_proves_nothing_is_refused_by_name() {
-    let pair = Pair::raised_on("refused", Base::Bookworm);
-    what_nobody_declared_is_not_removed_lowered_or_changed(&pair);
-    what_proves_nothing_is_not_taken(&pair);
+fn what_apt_would_do_beyond_what_is_declared_or_from_who_proves_nothing_is_refused_by_name_on_debian_12() {
+    refused_on(Base::Bookworm);
+}
+
+// rule: H-25
+// rule: S-13
+// rule: S-14
+// case: O-09
+#[test]
+fn what_apt_would_do_beyond_what_is_declared_or_from_who_proves_nothing_is_refused_by_name_on_debian_13() {
+    refused_on(Base::Trixie);
 }

@@ -17,10 +17,18 @@ pub struct Disk {
 impl Disk {
     /// One in memory of so many KiB. None: without root nothing can be mounted, and the test says so and ends.
     pub fn in_memory(folder: &Path, kib: usize) -> Option<Self> {
+        Self::tmpfs(folder, &format!("size={kib}k,mode=0700"))
+    }
+
+    /// One in memory that has room for so many files and folders, itself counted.
+    pub fn of_so_many_files(folder: &Path, files: usize) -> Option<Self> {
+        Self::tmpfs(folder, &format!("nr_inodes={files},mode=0700"))
+    }
+
+    fn tmpfs(folder: &Path, options: &str) -> Option<Self> {
         alone()?;
         std::fs::create_dir_all(folder).expect("a folder to mount on");
-        let size = format!("size={kib}k,mode=0700");
-        mount(Some("tmpfs"), folder, Some("tmpfs"), MsFlags::empty(), Some(size.as_str()))
+        mount(Some("tmpfs"), folder, Some("tmpfs"), MsFlags::empty(), Some(options))
             .expect("a file system in memory can be mounted by root");
         Some(Self { folder: folder.to_owned() })
     }
@@ -40,12 +48,37 @@ impl Disk {
         tool("mount", &["-o", "remount,abort", text(&self.folder)]);
     }
 
+    /// What an operator does then, with nobody at work on it: it is taken off, checked, and mounted again. A file system
+    /// that turned read-only by a fault takes no `remount`.
+    pub fn mend(&self, image: &Path) {
+        tool("umount", &[text(&self.folder)]);
+        // It says 1 where it has put something right.
+        let checked = Command::new("e2fsck").args(["-fy", text(image)]).stdin(Stdio::null()).output();
+        assert!(checked.is_ok_and(|ran| ran.status.code().is_some_and(|code| code < 2)), "it is not mended");
+        tool("mount", &["-o", "loop", text(image), text(&self.folder)]);
+    }
+
+    /// Takes it out of its place while somebody is at work on it, who keeps it.
+    pub fn detach(&self) {
+        umount2(&self.folder, nix::mount::MntFlags::MNT_DETACH).expect("it is mounted");
+    }
+
+    /// Another place of the same one, which stays when this place is taken.
+    pub fn also_at(&self, folder: &Path) -> Self {
+        Self::bind(&self.folder, folder)
+    }
+
+    fn bind(from: &Path, to: &Path) -> Self {
+        std::fs::create_dir_all(to).expect("a folder to mount on");
+        mount(Some(from), to, None::<&str>, MsFlags::MS_BIND, None::<&str>)
+            .expect("a folder can be mounted elsewhere by root");
+        Self { folder: to.to_owned() }
+    }
+
     /// The folder itself as a mount of its own, so that it can be made read-only.
     pub fn bound(folder: &Path) -> Option<Self> {
         alone()?;
-        mount(Some(folder), folder, None::<&str>, MsFlags::MS_BIND, None::<&str>)
-            .expect("a folder can be mounted on itself by root");
-        Some(Self { folder: folder.to_owned() })
+        Some(Self::bind(folder, folder))
     }
 
     /// Takes writes no more, or again. A file that is open for writing stays so.

@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -78,6 +78,19 @@ pub fn run_as(user: u32, program: &Path, arguments: &[&str], folder_of_work: &Pa
     let mut command = Command::new(program);
     command.args(arguments).current_dir(folder_of_work).env_remove("TENURE_SOCKET").uid(user).gid(user);
     end(command, &program.display().to_string())
+}
+
+/// How long any program takes from its start to its end, which must be a good one. What it says goes nowhere: nobody
+/// is waited for but the program.
+pub fn timed(program: &Path, arguments: &[&str]) -> Duration {
+    let mut command = Command::new(program);
+    command.args(arguments).env_remove("TENURE_SOCKET").stdin(Stdio::null()).stdout(Stdio::null());
+    let began = Instant::now();
+    let status =
+        command.status().unwrap_or_else(|error| panic!("{} does not start: {error}", program.display()));
+    let took = began.elapsed();
+    assert!(status.success(), "{} ended with {status}", program.display());
+    took
 }
 
 fn end(mut command: Command, name: &str) -> Ran {

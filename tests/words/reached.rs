@@ -1,110 +1,68 @@
-//! Every code can be reached by an input: the list beside this file names, for each, a test that says so.
+//! Every code can be reached by an input: the list beside this file names, for each, the tests that show it.
 //!
-//! A test reaches a code when the code stands in it as a word, or in a table or helper of its file that it uses,
-//! and it looks at codes or refusals at all. `tests/run bless` writes the list anew; a code without a test has to get
-//! one, or to go.
+//! A test reaches a code when it expects it (compares it, or has it in a table or helper of its file) and neither it nor
+//! what it uses of its file makes anything of it by hand: no refusal of this code, no error of any kind, no call of a
+//! function that says this code whatever it is given. What is left gave something in and met the code. `tests/run bless` writes the
+//! list anew; a code without a test has to get one, or to go.
+
+mod fooled;
+mod makers;
+mod part;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
-use quote::ToTokens as _;
-use syn::visit::{self, Visit};
 use tenure_tests::tree;
 
-use crate::said::{self, sources};
+use crate::said;
+use makers::Makers;
+use part::{Part, Text, parts};
 
 const LIST: &str = "tests/words/reached.txt";
 const HEAD: &str =
     "# Each code, and the tests that reach it. Written by `tests/run bless` out of the tests.\n";
 
-/// What a test that looks at refusals names.
-const LOOKS: [&str; 13] = [
-    "code",
-    "codes",
-    "is",
-    "refusal",
-    "refused",
-    "reason",
-    "golden",
-    "verdict",
-    "trouble",
-    "briefing",
-    "ended",
-    "outcome",
-    "is_down_with",
-];
+/// The crates that have tests.
+const CRATES: [&str; 5] = ["actors", "protocol", "host", "controlplane", "tests"];
 
-/// A function or table of a file with tests.
-struct Part {
-    name: String,
-    test: bool,
-    quoted: BTreeSet<String>,
-    names: BTreeSet<String>,
+/// A test, with everything of its file that it uses.
+struct Whole<'a> {
+    test: &'a Part,
+    used: Vec<&'a Part>,
 }
 
-#[derive(Default)]
-struct Parts {
-    found: Vec<Part>,
-    in_tests: bool,
-}
-
-impl Parts {
-    fn add(&mut self, name: &syn::Ident, attributes: &[syn::Attribute], tokens: proc_macro2::TokenStream) {
-        let test =
-            attributes.iter().any(|of| of.path().segments.last().is_some_and(|last| last.ident == "test"));
-        if test || self.in_tests {
-            let (quoted, names) = said::words_of(tokens);
-            self.found.push(Part { name: name.to_string(), test, quoted, names });
+impl<'a> Whole<'a> {
+    fn of(test: &'a Part, file: &'a [Part]) -> Self {
+        let mut used = vec![test];
+        let mut next = 0;
+        while let Some(part) = used.get(next) {
+            let more = file.iter().filter(|other| !other.test && part.names.contains(&other.name));
+            let more: Vec<&Part> =
+                more.filter(|other| !used.iter().any(|known| std::ptr::eq(*known, *other))).collect();
+            used.extend(more);
+            next += 1;
         }
-    }
-}
-
-impl<'ast> Visit<'ast> for Parts {
-    fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
-        let before = self.in_tests;
-        self.in_tests |= item.ident == "tests";
-        visit::visit_item_mod(self, item);
-        self.in_tests = before;
+        Self { test, used }
     }
 
-    fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
-        self.add(&item.sig.ident, &item.attrs, item.to_token_stream());
+    /// Whether it looks at refusals at all.
+    fn looks(&self) -> bool {
+        self.used.iter().any(|part| part.looks())
     }
 
-    fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
-        self.add(&item.sig.ident, &item.attrs, item.to_token_stream());
+    fn expects(&self, code: &str) -> bool {
+        self.used.iter().any(|part| part.expected.iter().any(|text| says(text, code)))
     }
 
-    fn visit_item_const(&mut self, item: &'ast syn::ItemConst) {
-        self.add(&item.ident, &item.attrs, item.to_token_stream());
-    }
-}
-
-/// The tests of a file that name a code, by code.
-fn reached_in(file: &Path, codes: &BTreeSet<String>, into: &mut BTreeMap<String, BTreeSet<String>>) {
-    let parsed = syn::parse_file(&std::fs::read_to_string(file).unwrap()).unwrap();
-    let mut parts = Parts { found: Vec::new(), in_tests: sources::is_test(file) };
-    parts.visit_file(&parsed);
-    let place = file.strip_prefix(tree::root()).unwrap().display().to_string();
-    for test in parts.found.iter().filter(|part| part.test) {
-        let (mut quoted, mut names) = (test.quoted.clone(), test.names.clone());
-        loop {
-            let before = names.len();
-            for part in
-                parts.found.iter().filter(|part| !part.test && names.contains(&part.name)).collect::<Vec<_>>()
-            {
-                quoted.extend(part.quoted.iter().cloned());
-                names.extend(part.names.iter().cloned());
-            }
-            if names.len() == before {
-                break;
-            }
-        }
-        if LOOKS.iter().any(|word| names.contains(*word)) {
-            for code in codes.iter().filter(|code| quoted.iter().any(|text| says(text, code))) {
-                into.entry(code.clone()).or_default().insert(format!("{place}: {}", test.name));
-            }
-        }
+    fn makes(&self, code: &str, makers: &Makers, of_crate: &[&Part]) -> bool {
+        let by_hand = |part: &&Part| part.made.iter().any(|text| says(text, code));
+        let errors = |part: &&Part| part.types.iter().any(|of| makers.is_error(of));
+        let called = |part: &&Part| part.called.iter().any(|name| makers.only_says(name, code));
+        // A fake in another file of the crate that says this code by itself.
+        let fake = |part: &&Part| {
+            let says = |other: &&&Part| !other.test && other.made.contains(code);
+            of_crate.iter().filter(says).any(|other| part.called.contains(&other.name))
+        };
+        self.used.iter().any(|part| by_hand(part) || errors(part) || called(part) || fake(part))
     }
 }
 
@@ -114,16 +72,35 @@ fn says(text: &str, code: &str) -> bool {
     text == code || code.contains('_') && text.split(|char| !in_a_word(char)).any(|word| word == code)
 }
 
-fn reached() -> BTreeMap<String, BTreeSet<String>> {
-    let codes = said::codes();
-    let mut reached = BTreeMap::new();
-    for file in tree::sources(&["actors", "protocol", "host", "controlplane", "tests"]) {
+/// The tests that reach each code.
+type Reached = BTreeMap<String, BTreeSet<String>>;
+
+fn reached() -> Reached {
+    let (codes, makers) = (said::codes(), Makers::read());
+    let mut reached = Reached::new();
+    for of in CRATES {
         // This target reads words; it reaches none.
-        if !file.starts_with(tree::root().join("tests/words")) {
-            reached_in(&file, &codes, &mut reached);
-        }
+        let own = tree::root().join("tests/words");
+        let files = tree::sources(&[of]).into_iter().filter(|file| !file.starts_with(&own));
+        reached_in(files.map(|file| Text::read(&file)).collect(), &codes, &makers, &mut reached);
     }
     reached
+}
+
+/// Those of one crate.
+fn reached_in(files: Vec<Text>, codes: &BTreeSet<String>, makers: &Makers, into: &mut Reached) {
+    let files = parts(files);
+    let of_crate: Vec<&Part> = files.iter().flat_map(|(_, parts)| parts).collect();
+    for (place, parts) in &files {
+        let tests = parts.iter().filter(|part| part.test).map(|test| Whole::of(test, parts));
+        for whole in tests.filter(Whole::looks) {
+            let met = |code: &&String| whole.expects(code) && !whole.makes(code, makers, &of_crate);
+            for code in codes.iter().filter(met) {
+                let name = format!("{place}: {}", whole.test.name);
+                into.entry(code.clone()).or_default().insert(name);
+            }
+        }
+    }
 }
 
 #[test]

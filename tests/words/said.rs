@@ -8,7 +8,7 @@ mod patterns;
 pub mod sources;
 mod texts;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 use proc_macro2::{LineColumn, TokenTree};
@@ -38,27 +38,69 @@ impl Said {
     }
 }
 
-/// All of them.
-pub fn all() -> &'static BTreeSet<Said> {
-    static ALL: OnceLock<BTreeSet<Said>> = OnceLock::new();
-    ALL.get_or_init(read)
+/// Which function says a code.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Sayer {
+    pub place: String,
+    pub name: String,
+    /// It gives what is said, whatever it is given: it has no way to say nothing.
+    pub always: bool,
 }
 
-fn read() -> BTreeSet<Said> {
-    let sources = sources::all();
-    let mut said = BTreeSet::new();
-    for source in &sources {
-        let reading = Reading { source, all: &sources };
-        for explain in &source.explains {
-            said.extend(explains::rows(&reading, explain));
-        }
-        for function in &source.functions {
-            for site in sites(function) {
-                said.extend(Site { reading: Reading { source, all: &sources }, function, site }.rows(0));
+/// Which codes each function says.
+pub type Sayers = BTreeMap<Sayer, BTreeSet<String>>;
+
+/// All of them.
+pub fn all() -> &'static BTreeSet<Said> {
+    &read().0
+}
+
+/// Who says them, of what is said on the spot.
+pub fn sayers() -> &'static Sayers {
+    &read().1
+}
+
+fn read() -> &'static (BTreeSet<Said>, Sayers) {
+    static READ: OnceLock<(BTreeSet<Said>, Sayers)> = OnceLock::new();
+    READ.get_or_init(|| {
+        let sources = sources::all();
+        let (mut said, mut sayers) = (BTreeSet::new(), Sayers::new());
+        for source in &sources {
+            let reading = Reading { source, all: &sources };
+            for explain in &source.explains {
+                said.extend(explains::rows(&reading, explain));
+            }
+            for function in &source.functions {
+                for site in sites(function) {
+                    let rows = Site { reading: Reading { source, all: &sources }, function, site }.rows(0);
+                    for (row, sayer) in rows {
+                        sayers.entry(sayer).or_default().insert(row.code.clone());
+                        said.insert(row);
+                    }
+                }
             }
         }
-    }
-    said
+        (said, sayers)
+    })
+}
+
+fn sayer(source: &Source, function: &Function) -> Sayer {
+    const SAID_BY: [&str; 6] = ["Refusal", "Trouble", "Verdict", "Ended", "BriefingLine", "Self"];
+    let gives = function.returns.trim_start_matches("->").trim();
+    let always = SAID_BY.contains(&gives) || gives.starts_with("(&");
+    Sayer { place: source.place.clone(), name: function.name.clone(), always }
+}
+
+/// The types that are errors.
+pub fn errors() -> BTreeSet<String> {
+    let name = |item: &syn::Item| match item {
+        syn::Item::Enum(item) => item.ident.to_string(),
+        syn::Item::Struct(item) => item.ident.to_string(),
+        other => panic!("no error: {}", other.to_token_stream()),
+    };
+    let all = sources::all();
+    let explained = all.iter().flat_map(|source| &source.explains).map(|of| sources::name_of(&of.self_ty));
+    all.iter().flat_map(|source| &source.errors).map(name).chain(explained).collect()
 }
 
 /// The codes there are.
@@ -109,14 +151,17 @@ struct Site<'a> {
 }
 
 impl Site<'_> {
-    /// What it says. Where the code is given by whoever calls the function, what each caller makes it say.
-    fn rows(&self, depth: usize) -> Vec<Said> {
+    /// What it says, and which function. Where the code is given by whoever calls the function, what each caller makes it
+    /// say.
+    fn rows(&self, depth: usize) -> Vec<(Said, Sayer)> {
         let mut rows = Vec::new();
         for bound in forks(&self.function.body, self.site.place) {
             rows.extend(self.rows_with(&Scope { given: Default::default(), bound }));
         }
         let given = |said: &Said| is_hole(&said.code);
-        let (open, mut told): (Vec<Said>, Vec<Said>) = rows.into_iter().partition(given);
+        let (open, told): (Vec<Said>, Vec<Said>) = rows.into_iter().partition(given);
+        let own = sayer(self.reading.source, self.function);
+        let mut told: Vec<(Said, Sayer)> = told.into_iter().map(|said| (said, own.clone())).collect();
         if open.is_empty() {
             return told;
         }
@@ -145,7 +190,7 @@ impl Site<'_> {
                 if is_hole(&row.code) {
                     told.extend(self.passed_through(source, caller, &call, depth));
                 } else {
-                    told.push(row);
+                    told.push((row, sayer(source, caller)));
                 }
             }
         }
@@ -155,7 +200,13 @@ impl Site<'_> {
     }
 
     /// A caller that hands on a code of its own callers.
-    fn passed_through(&self, source: &Source, caller: &Function, call: &Call, depth: usize) -> Vec<Said> {
+    fn passed_through(
+        &self,
+        source: &Source,
+        caller: &Function,
+        call: &Call,
+        depth: usize,
+    ) -> Vec<(Said, Sayer)> {
         let by_name = |expr: &Expr| {
             let name = expr.to_token_stream().to_string();
             self.function

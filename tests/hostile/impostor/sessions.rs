@@ -4,18 +4,21 @@ use std::sync::{Arc, Mutex};
 
 use tenure_controlplane::keys::Keys;
 use tenure_protocol::content::{Pieces, Push, Pushed};
+use tenure_protocol::envelope::{Answer, Frame};
 use tenure_protocol::id::{Digest, Revision, RevisionNumber};
 use tenure_protocol::kind::{Door, KINDS};
 use tenure_protocol::refusal::Refusal;
 use tenure_protocol::session::Ended;
 use tenure_protocol::wire::exchange::{CallError, MOST_HELD, exchange};
 use tenure_protocol::wire::{Incoming, codec};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use super::{Impostor, session};
-use crate::bytes::request;
+use super::{Impostor, served, session, welcome};
+use crate::bytes::{framed, request};
 use crate::link::SOON;
 use crate::memory::{Memory, WORK};
+use crate::reader::until_closed;
 
 // rule: S-02
 // rule: X-10
@@ -50,6 +53,39 @@ async fn every_kind_that_may_not_come_down_the_link_is_refused_by_name_and_the_s
         matches!(&answer, Err(CallError::Refused(refused)) if refused.is("unsupported_kind")),
         "{answer:?}"
     );
+    impostor.ends();
+}
+
+/// Welcomes a host, and says something that is no frame.
+async fn misspeak(keys: Arc<Keys>, stream: TcpStream) -> Option<()> {
+    let mut stream = served(Arc::clone(&keys.server), stream).await?;
+    let mut asked = vec![0; usize::try_from(stream.read_u32().await.ok()?).ok()?];
+    stream.read_exact(&mut asked).await.ok()?;
+    let Frame::Request(asked) = codec::decode(&asked).ok()? else { return None };
+    let result = Ok(codec::encode(&welcome(&keys, &codec::decode(&asked.body).ok()?)));
+    let welcome = codec::encode(&Frame::Answer(Answer { re: asked.id, result }));
+    stream.write_all(&[framed(&welcome), framed(&[0xc1; 64])].concat()).await.ok()?;
+    stream.flush().await.ok()?;
+    // The host closes when it has seen that.
+    until_closed(&mut stream, SOON, "a frame that is none").await;
+    Some(())
+}
+
+// case: O-70
+// rule: X-10
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_breaks_off_is_told_by_how_it_broke_off() {
+    let mut impostor = Impostor::new().await;
+    let keys = Arc::clone(&impostor.keys);
+    impostor.plays(move |stream| {
+        let keys = Arc::clone(&keys);
+        async move { session(keys, stream).await.map(drop) }
+    });
+    let said = impostor.wait_for_reason("closed", "a session that is closed");
+    assert!(said.contains("the other side closed"), "{said}");
+    let keys = Arc::clone(&impostor.keys);
+    impostor.plays(move |stream| misspeak(Arc::clone(&keys), stream));
+    impostor.wait_for_reason("unreadable_frame", "a frame that is none");
     impostor.ends();
 }
 

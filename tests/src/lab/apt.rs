@@ -19,6 +19,17 @@ pub enum Trust {
     Stranger,
     /// By nobody: apt refuses it unless the machine's configuration allows it.
     Unsigned,
+    /// By nobody, and the machine is told to trust it all the same.
+    Claimed,
+}
+
+impl Trust {
+    const fn is_signed(self) -> bool {
+        match self {
+            Self::Signed | Self::Stranger => true,
+            Self::Unsigned | Self::Claimed => false,
+        }
+    }
 }
 
 /// A repository of tiny packages.
@@ -39,7 +50,7 @@ impl AptRepository {
             .keep();
         let repository = Self { folder: base.join("repository"), keys: base.join("keys"), trust };
         fs::create_dir(&repository.folder).expect("a folder of the repository's own");
-        if trust != Trust::Unsigned {
+        if trust.is_signed() {
             repository.make_key();
         }
         repository.publish();
@@ -48,7 +59,14 @@ impl AptRepository {
 
     /// Adds a package; machines see it when they [use](Machine::use_apt) the repository again.
     pub fn add(&self, package: &Deb) {
-        package.build_into(&self.folder);
+        self.add_all(std::slice::from_ref(package));
+    }
+
+    /// Adds these packages, as [`add`](Self::add).
+    pub fn add_all(&self, packages: &[Deb]) {
+        for package in packages {
+            package.build_into(&self.folder);
+        }
         self.publish();
     }
 
@@ -62,7 +80,7 @@ impl AptRepository {
         fs::write(self.folder.join("Packages"), packages).expect("the repository's folder");
         let release = self.ftparchive("release");
         fs::write(self.folder.join("Release"), release).expect("the repository's folder");
-        if self.trust != Trust::Unsigned {
+        if self.trust.is_signed() {
             let [signed, plain] =
                 ["InRelease", "Release"].map(|name| self.folder.join(name).display().to_string());
             self.gpg(&["--yes", "--clearsign", "--output", &signed, &plain]);
@@ -102,6 +120,7 @@ impl Machine {
                 self.write(KEY, repository.public_key());
                 format!("[signed-by={KEY}] ")
             }
+            Trust::Claimed => "[trusted=yes] ".to_owned(),
             Trust::Stranger | Trust::Unsigned => String::new(),
         };
         // `copy`, not `file`: of a `file` source apt reads the packages' list in place, and believes it on the strength of a
@@ -109,7 +128,8 @@ impl Machine {
         self.write("/etc/apt/sources.list.d/lab.list", format!("deb {signed_by}copy:{PLACE} ./\n"));
         let read = self.run(&["apt-get", "update"]);
         // A source that proves nothing is an error to apt; what becomes of that is what the test is about.
-        assert!(read.success() || repository.trust != Trust::Signed, "{read}");
+        let proves_nothing = matches!(repository.trust, Trust::Stranger | Trust::Unsigned);
+        assert!(read.success() || proves_nothing, "{read}");
     }
 
     fn copy_folder_in(&self, from: &Path, to: &str) {

@@ -17,20 +17,38 @@ pub enum Base {
     Bookworm,
     /// Debian 13, systemd 257.
     Trixie,
+    /// Debian 12 with dnf and pacman beside apt, each with a repository of tiny packages.
+    Managers,
 }
 
 impl Base {
     fn suite(self) -> &'static str {
         match self {
-            Self::Bookworm => "bookworm",
+            Self::Bookworm | Self::Managers => "bookworm",
             Self::Trixie => "trixie",
+        }
+    }
+
+    fn packages(self) -> String {
+        match self {
+            Self::Bookworm | Self::Trixie => PACKAGES.to_owned(),
+            Self::Managers => format!("{PACKAGES},{MANAGERS}"),
+        }
+    }
+
+    /// What is run inside it once its packages are there.
+    fn script(self) -> &'static str {
+        match self {
+            Self::Bookworm | Self::Trixie => "",
+            Self::Managers => include_str!("managers.sh"),
         }
     }
 
     /// The root folder of this base; built now where the cache has none for these packages. Two runs that need it at
     /// once build it once.
     pub(super) fn root(self) -> PathBuf {
-        let recipe = format!("{}\n{PACKAGES}\n{}\n{HOOK}", self.suite(), mirror());
+        let script = self.script();
+        let recipe = format!("{}\n{}\n{}\n{HOOK}{script}", self.suite(), self.packages(), mirror());
         let digest = Sha256::digest(recipe.as_bytes());
         let key: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
         let name = format!("{}-{key}", self.suite());
@@ -52,11 +70,15 @@ impl Base {
             self.suite(),
             root.display()
         );
+        let script = root.with_extension("script");
+        fs::write(&script, self.script()).expect("a file beside the base");
         Tool::new(&[
             "nice",
             "mmdebstrap",
             "--variant=minbase",
-            &format!("--include={PACKAGES}"),
+            &format!("--include={}", self.packages()),
+            &format!("--customize-hook=upload {} {INSIDE}", script.display()),
+            &format!("--customize-hook=chroot \"$1\" bash {INSIDE} && rm \"$1{INSIDE}\""),
             &format!("--customize-hook={HOOK}"),
             self.suite(),
             &building.display().to_string(),
@@ -74,6 +96,12 @@ fn mirror() -> String {
 }
 
 const PACKAGES: &str = "systemd,systemd-sysv,dbus,iproute2,iputils-ping,nftables,iptables,openssh-server,procps,ca-certificates,curl";
+
+/// dnf and pacman, and what makes packages and repositories for them.
+const MANAGERS: &str =
+    "dnf,dnf-plugins-core,rpm,createrepo-c,pacman-package-manager,makepkg,libarchive-tools,fakeroot";
+
+const INSIDE: &str = "/root/packages.sh";
 
 /// What every machine needs: networkd, a journal that outlives a boot, nothing that works on packages by itself, and no
 /// identity, source or resolver of the build machine. There are no kernel modules to load in a container.

@@ -15,6 +15,7 @@ pub struct Deb {
     fields: Vec<(String, String)>,
     files: Vec<(String, Vec<u8>, u32)>,
     scripts: Vec<(String, String)>,
+    triggers: Vec<String>,
     conffiles: Vec<String>,
 }
 
@@ -29,6 +30,7 @@ impl Deb {
             fields: Vec::new(),
             files: Vec::new(),
             scripts: Vec::new(),
+            triggers: Vec::new(),
             conffiles: Vec::new(),
         }
     }
@@ -74,6 +76,13 @@ impl Deb {
         self
     }
 
+    /// A line on triggers: `interest-noawait /usr/share/it`.
+    #[must_use]
+    pub fn trigger(mut self, line: &str) -> Self {
+        self.triggers.push(line.to_owned());
+        self
+    }
+
     /// Builds it into `folder`, under the name packages have; gives back the file.
     pub fn build_into(&self, folder: &Path) -> PathBuf {
         let tree = tempfile::tempdir_in(folder).expect("a folder for the package's tree");
@@ -85,8 +94,10 @@ impl Deb {
         for (name, text) in &self.scripts {
             write(&control.join(name), text.as_bytes(), 0o755);
         }
-        if !self.conffiles.is_empty() {
-            write(&control.join("conffiles"), format!("{}\n", self.conffiles.join("\n")).as_bytes(), 0o644);
+        for (name, lines) in [("conffiles", &self.conffiles), ("triggers", &self.triggers)] {
+            if !lines.is_empty() {
+                write(&control.join(name), format!("{}\n", lines.join("\n")).as_bytes(), 0o644);
+            }
         }
         fs::set_permissions(tree.path(), fs::Permissions::from_mode(0o755))
             .expect("the package's root folder");

@@ -35,6 +35,24 @@ impl Root {
         self.resolve(path, OFlag::O_PATH | OFlag::O_NOFOLLOW).is_ok()
     }
 
+    /// Gives a file an extended attribute.
+    pub(super) fn give(&self, path: &str, name: &str, value: &[u8]) {
+        let file = self
+            .resolve(path, OFlag::O_RDONLY)
+            .unwrap_or_else(|error| panic!("{path} in the machine: {error}"));
+        rustix::fs::fsetxattr(&file, name, value, rustix::fs::XattrFlags::empty())
+            .unwrap_or_else(|error| panic!("{name} of {path} in the machine: {error}"));
+    }
+
+    /// An extended attribute of a file; none where it has none of that name.
+    pub(super) fn attribute(&self, path: &str, name: &str) -> Option<Vec<u8>> {
+        let file = self.resolve(path, OFlag::O_RDONLY).ok()?;
+        let mut value = vec![0; 64 * 1024];
+        let length = rustix::fs::fgetxattr(&file, name, value.as_mut_slice()).ok()?;
+        value.truncate(length);
+        Some(value)
+    }
+
     /// Writes a new file, owned by root, and renames it into place: what is running or open keeps its own. Folders that
     /// are missing are made 0755.
     pub(super) fn write(&self, path: &str, bytes: &[u8], mode: u32) {

@@ -85,21 +85,26 @@ struct Finding {
 
 impl Finding {
     fn function(&mut self, signature: &Signature, body: &syn::Block) {
-        let parameters = signature.inputs.iter().filter_map(|input| match input {
-            FnArg::Receiver(_) => None,
-            FnArg::Typed(typed) => Some(match &*typed.pat {
-                Pat::Ident(ident) => ident.ident.to_string(),
-                _ => "_".to_owned(),
-            }),
-        });
         self.source.functions.push(Function {
             of: self.of.clone(),
             name: signature.ident.to_string(),
-            parameters: parameters.collect(),
+            parameters: parameters(signature),
             returns: signature.output.to_token_stream().to_string(),
             body: body.clone(),
         });
     }
+}
+
+/// The names of a function's parameters, `self` left out.
+pub fn parameters(signature: &Signature) -> Vec<String> {
+    let name = |input: &FnArg| match input {
+        FnArg::Receiver(_) => None,
+        FnArg::Typed(typed) => Some(match &*typed.pat {
+            Pat::Ident(ident) => ident.ident.to_string(),
+            _ => "_".to_owned(),
+        }),
+    };
+    signature.inputs.iter().filter_map(name).collect()
 }
 
 impl<'ast> Visit<'ast> for Finding {

@@ -98,6 +98,18 @@ impl Machine {
         self.files().has(path)
     }
 
+    /// Gives a file an extended attribute, as `setfattr` would.
+    #[track_caller]
+    pub fn give_attribute(&self, path: &str, name: &str, value: &[u8]) {
+        self.files().give(path, name, value);
+    }
+
+    /// An extended attribute of a file; none where it has none of that name.
+    #[must_use]
+    pub fn attribute(&self, path: &str, name: &str) -> Option<Vec<u8>> {
+        self.files().attribute(path, name)
+    }
+
     /// What the journal has of a unit, over all boots; it works on a machine that is off, too.
     #[must_use]
     pub fn journal(&self, unit: &str) -> String {
