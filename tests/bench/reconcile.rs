@@ -83,10 +83,22 @@ const PARTS: [Part; 4] = [
     },
 ];
 
+/// The parts that are no rounds.
+const PEERS: &str = "peers";
+const RESIDENT: &str = "resident";
+
 /// `words`: how many files, and which parts; all where none is named.
 pub(crate) fn run(rows: Rows, words: &[&str]) {
     let sizes: Vec<usize> = words.iter().filter_map(|word| word.parse().ok()).collect();
     let named: Vec<&&str> = words.iter().filter(|word| word.parse::<usize>().is_err()).collect();
+    let known: Vec<&str> = PARTS.iter().map(|part| part.name).chain([PEERS, RESIDENT]).collect();
+    if sizes.iter().any(|n| !SIZES.contains(n)) || named.iter().any(|word| !known.contains(*word)) {
+        eprintln!(
+            "bench: nothing is measured for {words:?}; the numbers of files are {SIZES:?}, the parts {}",
+            known.join(", ")
+        );
+        std::process::exit(2);
+    }
     let is_wanted = |name: &str| named.is_empty() || named.iter().any(|word| **word == name);
     let mut smaller: Option<Rounds> = None;
     for n in SIZES.into_iter().filter(|n| sizes.is_empty() || sizes.contains(n)) {
@@ -107,10 +119,10 @@ pub(crate) fn run(rows: Rows, words: &[&str]) {
                 }
             }
         }
-        if is_wanted("peers") {
+        if is_wanted(PEERS) {
             peers::run(rows, &subject, n, rounds.median("no_change_process"));
         }
-        if is_wanted("resident") {
+        if is_wanted(RESIDENT) {
             resident::run(rows, &subject, n);
         }
         smaller = Some(rounds);
