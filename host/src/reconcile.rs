@@ -14,7 +14,9 @@ pub mod intake;
 mod item;
 mod lane;
 pub mod leave;
+mod memory;
 mod packages;
+mod part;
 pub mod pass;
 mod patience;
 mod places;
@@ -29,6 +31,6 @@ mod turn;
 mod units;
 
 pub use actor::{Reconcile, Setting};
-pub use quiet::{Memory, SharedMemory};
+pub use memory::{Memory, SharedMemory};
 pub use turn::by_hand;
 pub(crate) use turn::{not_understood, nothing_to_hold, unreadable};

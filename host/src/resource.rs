@@ -36,7 +36,7 @@ pub use file::FileAdapter;
 pub use recall::{Reading, Recall};
 pub use remark::{Kind, Remark, Remarks};
 pub use tools::Tools;
-pub(crate) use trouble::{MOST_COUNTED, counted};
+pub(crate) use trouble::{MOST_COUNTED, SAME_PLACE, counted};
 pub use trouble::{Stands, Trouble};
 
 use trouble::{changing, looking, walking};

@@ -2,6 +2,7 @@
 //! told. It answers only after a change is on the disk. It never decides, and it never begins anew unsaid: a damaged
 //! store is kept aside and named (H-11). Every call blocks its thread; an actor goes through [`Store::off`].
 
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -209,6 +210,28 @@ impl Store {
         })
     }
 
+    /// These parts of the bytes of the declaration that has this digest; none where another one is held. The rest of it
+    /// is not read.
+    pub fn declaration_parts(
+        &self,
+        sha256: Digest,
+        places: &[Range<usize>],
+    ) -> Result<Option<Vec<Vec<u8>>>, DatabaseError> {
+        self.database.read_blocking(|c| {
+            let mut held = c.prepare_cached("SELECT 1 FROM declaration WHERE sha256 = ?1")?;
+            if !held.exists([sha256.as_bytes()])? {
+                return Ok(None);
+            }
+            let bytes = c.blob_open("main", "declaration", "bytes", ONLY_ONE, true)?;
+            let part = |place: &Range<usize>| {
+                let mut part = vec![0; place.len()];
+                bytes.read_at_exact(&mut part, place.start)?;
+                Ok(part)
+            };
+            places.iter().map(part).collect::<rusqlite::Result<_>>().map(Some)
+        })
+    }
+
     /// Keeps a declaration; it replaces the one before, whose content may lie here from then on until it is dropped.
     /// Called once it was admitted and all it needs is here.
     pub fn put_declaration(&self, declaration: StoredDeclaration) -> Result<(), DatabaseError> {
@@ -243,6 +266,9 @@ impl Store {
         step.take(|| self.database.write_blocking(change))
     }
 }
+
+/// The row of the one declaration there is.
+const ONLY_ONE: i64 = 1;
 
 const STORE_ID: &str = "store_id";
 const IDENTITY: &str = "identity";

@@ -212,20 +212,31 @@ struct Name {
     module: serde_json::Value,
 }
 
-impl From<FormIn<'_>> for Header {
-    fn from(form: FormIn<'_>) -> Self {
-        Self {
-            control_plane_id: form.control_plane_id,
-            node: form.node,
-            generation: form.generation,
-            epoch: form.epoch,
-            revision: form.revision,
-            mode: form.mode,
-            taken: form.taken,
-            allowed_removals: form.allowed_removals,
-            is_final: form.is_final,
-        }
+/// The head, and each resource as it is written.
+fn open(bytes: &[u8]) -> Result<(Header, Vec<&RawValue>), DeclarationError> {
+    if u64::try_from(bytes.len()).is_ok_and(|len| len > MOST_BYTES) {
+        return Err(DeclarationError::TooLarge(format!("{} bytes, at most {MOST_BYTES}", bytes.len())));
     }
+    let form: FormIn<'_> = serde_json::from_slice(bytes).map_err(|error| unreadable(&error))?;
+    if form.resources.len() > MOST_RESOURCES {
+        return Err(DeclarationError::TooLarge(format!("more than {MOST_RESOURCES} resources")));
+    }
+    let header = Header {
+        control_plane_id: form.control_plane_id,
+        node: form.node,
+        generation: form.generation,
+        epoch: form.epoch,
+        revision: form.revision,
+        mode: form.mode,
+        taken: form.taken,
+        allowed_removals: form.allowed_removals,
+        is_final: form.is_final,
+    };
+    Ok((header, form.resources))
+}
+
+fn unreadable(error: &serde_json::Error) -> DeclarationError {
+    DeclarationError::Unreadable(shown(&error.to_string(), 300))
 }
 
 impl Declaration {
@@ -264,29 +275,21 @@ impl Declaration {
     /// Reads a declaration. Refused whole when the document is damaged, has a key twice, a need that is not
     /// declared, a circle, a resource whose key cannot be read, or is too large; a resource that is not understood becomes [`Entry::Unsupported`].
     pub fn parse(bytes: &[u8]) -> Result<Self, DeclarationError> {
-        if u64::try_from(bytes.len()).is_ok_and(|len| len > MOST_BYTES) {
-            return Err(DeclarationError::TooLarge(format!("{} bytes, at most {MOST_BYTES}", bytes.len())));
-        }
-        let form: FormIn<'_> = serde_json::from_slice(bytes)
-            .map_err(|error| DeclarationError::Unreadable(shown(&error.to_string(), 300)))?;
-        if form.resources.len() > MOST_RESOURCES {
-            return Err(DeclarationError::TooLarge(format!("more than {MOST_RESOURCES} resources")));
-        }
-        let entries: Vec<Entry> = form.resources.iter().map(|raw| entry(raw)).collect::<Result<_, _>>()?;
-        order::check(&entries)?;
-        Ok(Self { header: form.into(), entries })
+        Self::parse_placed(bytes).map(|(declaration, _)| declaration)
     }
 
     /// Only the head of a declaration, of whatever resources.
     pub fn header_of(bytes: &[u8]) -> Result<Header, DeclarationError> {
-        let form: FormIn<'_> = serde_json::from_slice(bytes)
-            .map_err(|error| DeclarationError::Unreadable(shown(&error.to_string(), 300)))?;
-        Ok(form.into())
+        open(bytes).map(|(header, _)| header)
     }
 
     /// The resources this version understands.
     pub fn resources(&self) -> impl Iterator<Item = &Resource> {
-        self.entries.iter().filter_map(|entry| match entry {
+        Self::known(&self.entries)
+    }
+
+    fn known(entries: &[Entry]) -> impl Iterator<Item = &Resource> {
+        entries.iter().filter_map(|entry| match entry {
             Entry::Known(resource) => Some(resource),
             Entry::Unsupported(_) => None,
         })
@@ -371,6 +374,7 @@ impl Digest {
 
 mod list;
 mod order;
+mod part;
 
 #[cfg(test)]
 mod tests;

@@ -67,11 +67,20 @@ impl Counts {
     /// The counts of these outcomes.
     pub fn of(outcomes: impl IntoIterator<Item = Outcome>) -> Self {
         let mut counts = Self::default();
-        for outcome in outcomes {
-            let count = counts.of_mut(outcome);
-            *count = count.saturating_add(1);
-        }
+        outcomes.into_iter().for_each(|outcome| counts.add(outcome));
         counts
+    }
+
+    /// Counts one more.
+    pub fn add(&mut self, outcome: Outcome) {
+        let count = self.of_mut(outcome);
+        *count = count.saturating_add(1);
+    }
+
+    /// Counts one less.
+    pub fn take(&mut self, outcome: Outcome) {
+        let count = self.of_mut(outcome);
+        *count = count.saturating_sub(1);
     }
 
     fn of_mut(&mut self, outcome: Outcome) -> &mut u64 {
@@ -176,31 +185,40 @@ pub struct Received {
 
 /// The digest of all outcomes, however they are ordered. What only counts up (`count`) stays out of it.
 pub fn digest<'a>(outcomes: impl IntoIterator<Item = &'a ResourceOutcome>) -> Digest {
-    let mut lines: Vec<&ResourceOutcome> = outcomes.into_iter().collect();
-    lines.sort_unstable_by(|a, b| a.key.cmp(&b.key));
     let mut digesting = Digesting::default();
-    for line in lines {
-        digesting.line(&line.key, &line.module, line.outcome.as_str(), line.code.as_deref(), line.since);
-    }
+    outcomes.into_iter().for_each(|line| digesting.outcome(line));
     digesting.end()
 }
 
-/// The same digest of outcomes that come one by one, in the order of their keys' bytes.
-#[derive(Debug, Default)]
-pub struct Digesting(Sha256);
+/// The same digest of outcomes that come one by one, in any order: the SHA-256 of each, all of them added without carry.
+/// So what is added twice is gone again, and one outcome takes another's place without anybody reading the rest. It tells
+/// whether two copies of one node's outcomes are the same; it is no proof of who made them.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Digesting([u8; 32]);
 
 impl Digesting {
-    /// The next outcome.
-    pub fn line(&mut self, key: &str, module: &str, outcome: &str, code: Option<&str>, since: Millis) {
-        for text in [key, module, outcome, code.unwrap_or("")] {
-            self.0.update(u64::try_from(text.len()).unwrap_or(u64::MAX).to_be_bytes());
-            self.0.update(text.as_bytes());
+    /// Goes on from the digest of what came before.
+    pub const fn from(digest: Digest) -> Self {
+        Self(*digest.as_bytes())
+    }
+
+    /// Adds one outcome; takes it away, where it was added before.
+    pub fn outcome(&mut self, line: &ResourceOutcome) {
+        let ResourceOutcome { key, module, outcome, code, since, .. } = line;
+        let mut digest = Sha256::new();
+        for text in [key, module, outcome.as_str(), code.as_deref().unwrap_or("")] {
+            digest.update(u64::try_from(text.len()).unwrap_or(u64::MAX).to_be_bytes());
+            digest.update(text.as_bytes());
         }
-        self.0.update(since.0.to_be_bytes());
+        digest.update(since.0.to_be_bytes());
+        self.0.iter_mut().zip(digest.finalize()).for_each(|(sum, byte)| *sum ^= byte);
     }
 
     /// The digest of all of them.
-    pub fn end(self) -> Digest {
-        Digest::from_bytes(self.0.finalize().into())
+    pub const fn end(self) -> Digest {
+        Digest::from_bytes(self.0)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,6 +8,7 @@ use rusqlite::Transaction;
 
 use super::{Create, Database, DatabaseError, Obstacle, OpenError, Opening, PATIENCE};
 
+mod checked;
 mod opening;
 mod state;
 

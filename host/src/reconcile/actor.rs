@@ -17,10 +17,10 @@ use tenure_protocol::refusal::Refusal;
 use tenure_protocol::report::{Summary, Trigger};
 use tokio::sync::{Notify, oneshot};
 
+use super::memory::SharedMemory;
 use super::pass::Rejected;
 use super::patience::Patience;
 use super::queue::Queue;
-use super::quiet::SharedMemory;
 use super::turn::{self, NoTurn, Turn};
 use crate::ground::Ground;
 use crate::outbox::Outbox;

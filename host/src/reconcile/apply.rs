@@ -56,8 +56,8 @@ pub(super) struct Engine<'a> {
     pub(super) moved: bool,
     /// Something was changed in this pass.
     pub(super) touched: bool,
-    /// Something was recorded in this pass.
-    pub(super) recorded: bool,
+    /// The keys that were recorded in this pass.
+    pub(super) recorded: HashSet<String>,
     /// A file was changed from which the service manager reads its units.
     pub(super) unit_files: bool,
     /// What was taken and not yet done, and the keys of it.
@@ -89,7 +89,7 @@ impl<'a> Engine<'a> {
             triggers: Triggers::default(),
             moved: false,
             touched: false,
-            recorded: false,
+            recorded: HashSet::new(),
             unit_files: false,
             taken: Vec::new(),
             pending: HashSet::new(),
@@ -341,7 +341,7 @@ impl<'a> Engine<'a> {
     /// Records, in one transaction with what is to be told of it.
     pub(super) fn keep(&mut self, records: Vec<Record>, events: Vec<NodeEvent>) {
         records.iter().for_each(|record| self.triggers.recorded(record));
-        self.recorded |= !records.is_empty();
+        self.recorded.extend(records.iter().map(|record| record.key.clone()));
         match self.store.record(records, Vec::new(), events.clone()) {
             Ok(()) => self.book.events.extend(events),
             Err(error) => {

@@ -2,7 +2,7 @@
 //! it, let go of what left, and keep what became of it all. It never fails as a whole: what cannot be read or written
 //! is said of each resource it concerns. Called by the reconcile actor and by `tenure-host apply`.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -14,21 +14,21 @@ use tenure_protocol::event::NodeEvent;
 use tenure_protocol::id::{Millis, Revision};
 use tenure_protocol::outcome::{Outcome, ResourceOutcome};
 use tenure_protocol::refusal::{Refusal, chain};
-use tenure_protocol::report::{Counts, Summary, Trigger, digest};
+use tenure_protocol::report::{Counts, Digesting, Summary, Trigger};
 
 use super::agenda::{self, Turn};
 use super::apply::Engine;
 use super::book::{Book, Closed, Verdict};
+use super::memory::{Found, Looked};
 use super::places::Places;
-use super::plan::arrange;
-use super::quiet::{Found, Looked, is_still};
+use super::plan::{Sight, arrange};
 use super::{leave, recover, release, survey};
 use crate::ground::Ground;
 use crate::ground::own::Own;
 use crate::program::Programs;
-use crate::resource::{Accounts, Recall, Site, Tools};
+use crate::resource::{Accounts, Recall, Seen, Site, Tools, Trouble};
 use crate::store::{Record, Remembered, Store, StoreTrouble};
-use crate::walk::Walker;
+use crate::walk::{WalkError, Walker};
 
 /// What one pass needs. It blocks for as long as it takes: run it on a worker thread.
 #[expect(missing_debug_implementations, reason = "it holds a closure")]
@@ -99,6 +99,14 @@ struct Known {
     records: HashMap<String, Record>,
     previous: HashMap<String, Remembered>,
     pass: u64,
+    outside: Outside,
+}
+
+/// What became of everything that the pass does not look at.
+#[derive(Debug, Clone, Copy, Default)]
+struct Outside {
+    counts: Counts,
+    digesting: Digesting,
 }
 
 impl Known {
@@ -107,7 +115,30 @@ impl Known {
         let (records, previous) = (store.records()?, store.last_outcomes()?);
         // What is open can be read still, but nothing of what is done could be found again.
         store.in_place()?;
-        Ok(Self { records, previous, pass: store.next_pass(kept) })
+        Ok(Self { records, previous, pass: store.next_pass(kept), outside: Outside::default() })
+    }
+
+    /// What concerns these resources; `before`: the summary of the last pass, over all there are. None where the store
+    /// says of one of them nothing that was summed up in it.
+    fn of_part(
+        store: &Store,
+        declaration: &Declaration,
+        before: &Summary,
+    ) -> Result<Option<Self>, DatabaseError> {
+        let keys: Vec<String> = declaration.entries.iter().map(Entry::key).collect();
+        let Some(kept) = store.last_pass()?.filter(|kept| kept.digest == before.digest) else {
+            return Ok(None);
+        };
+        let (records, previous) = (store.records_of(&keys)?, store.last_outcomes_of(&keys)?);
+        if previous.len() != keys.len() {
+            return Ok(None);
+        }
+        let mut outside = Outside { counts: before.counts, digesting: Digesting::from(before.digest) };
+        for Remembered { line, .. } in previous.values() {
+            outside.counts.take(line.outcome);
+            outside.digesting.outcome(line);
+        }
+        Ok(Some(Self { records, previous, pass: store.next_pass(kept.pass), outside }))
     }
 }
 
@@ -117,12 +148,11 @@ pub fn run(input: &PassInput<'_>) -> PassDone {
 }
 
 /// The same; what was read before and is untouched since is not read again. Also returns what was looked at, if
-/// everything was, and what was found where it came to nothing new.
+/// everything was, and what else was found where that can stand.
 pub(super) fn run_with(
     input: &PassInput<'_>,
     recall: &Recall,
 ) -> (PassDone, Option<(Looked, Option<Found>)>) {
-    let begun = Instant::now();
     let now = Millis(input.clock.now().millis());
     let known = match Known::read(input.store) {
         Ok(known) => known,
@@ -132,6 +162,70 @@ pub(super) fn run_with(
             return (blind(input, now, "store_unreadable", &why, Some(trouble)), None);
         }
     };
+    let look = |survey: &Surveyed<'_>| {
+        let Surveyed { site, declaration, records, sights } = survey;
+        Looked::of(site, now, declaration, records, sights)
+    };
+    match go(input, (now, known), (recall, Scope::Whole), look) {
+        Ok(Ran { done, looked, found }) => (done, looked.map(|looked| (looked, found))),
+        Err(error) => (blind(input, now, "could_not_look", &chain(&error), None), None),
+    }
+}
+
+/// What a pass over a part of what is declared came to.
+pub(super) struct RanPart {
+    pub(super) done: PassDone,
+    /// What was there before anything was changed, by position; none where nobody could look.
+    pub(super) seen: Vec<Option<Seen>>,
+    /// The keys of which a record was written.
+    pub(super) recorded: HashSet<String>,
+}
+
+/// A pass over a part of what is declared, all of whose rest is as in `before`, the summary of the last pass. None where
+/// nobody could look, or not all that was done could be kept: an ordinary pass is to follow.
+pub(super) fn run_part(input: &PassInput<'_>, before: &Summary) -> Option<RanPart> {
+    let now = Millis(input.clock.now().millis());
+    let known = Known::of_part(input.store, input.declaration.as_deref()?, before).ok()??;
+    let look = |survey: &Surveyed<'_>| -> Vec<Option<Seen>> {
+        let seen = |sight: &Option<Result<Sight, Trouble>>| Some(sight.as_ref()?.as_ref().ok()?.seen.clone());
+        survey.sights.iter().map(seen).collect()
+    };
+    let Ran { done, looked, found } =
+        go(input, (now, known), (&Recall::default(), Scope::Part), look).ok()?;
+    Some(RanPart { done, seen: looked?, recorded: found?.recorded })
+}
+
+/// How much of what is ours a declaration speaks of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    /// All of it: what it does not name has left.
+    Whole,
+    /// Some of it: it says nothing of the rest.
+    Part,
+}
+
+/// What was seen of everything, before anything is changed.
+struct Surveyed<'s> {
+    site: &'s Site<'s>,
+    declaration: &'s Declaration,
+    records: &'s HashMap<String, Record>,
+    sights: &'s [Option<Result<Sight, Trouble>>],
+}
+
+/// What a pass came to; `found`: where what was looked at can stand until the next.
+struct Ran<T> {
+    done: PassDone,
+    looked: Option<T>,
+    found: Option<Found>,
+}
+
+fn go<T>(
+    input: &PassInput<'_>,
+    (now, known): (Millis, Known),
+    (recall, scope): (&Recall, Scope),
+    look: impl FnOnce(&Surveyed<'_>) -> T,
+) -> Result<Ran<T>, WalkError> {
+    let begun = Instant::now();
     let tools = Tools::new(input.ground, input.programs, Some(input.store), input.cancelled)
         .remembering(input.store.units());
     if input.programs.is_some() {
@@ -139,22 +233,17 @@ pub(super) fn run_with(
         tools.finish_packages();
     }
     let own = Own::look(input.ground);
-    let walker = match Walker::new(input.ground, &own) {
-        Ok(walker) => walker,
-        Err(error) => return (blind(input, now, "could_not_look", &chain(&error), None), None),
-    };
+    let walker = Walker::new(input.ground, &own)?.only_looking();
     let accounts = Arc::new(Accounts::read(&walker));
-    let sets_owner = !input.ground.is_sandbox();
-    let recall = Some(recall);
     let site = Site {
         walker,
         accounts: Arc::clone(&accounts),
         contents: input.store,
-        sets_owner,
+        sets_owner: !input.ground.is_sandbox(),
         tools: &tools,
-        recall,
+        recall: Some(recall),
     };
-    let Known { mut records, previous, pass } = known;
+    let Known { mut records, previous, pass, outside } = known;
     let book = Book::new(pass, now, previous, input.progress);
     let mut engine = Engine::new(site, input.store, book, input.clock, input.cancelled);
     match recover::recover(&mut engine, &mut records) {
@@ -165,30 +254,36 @@ pub(super) fn run_with(
             engine.unrecorded = true;
         }
     }
-    let mut looked = None;
+    let (mut looked, mut respelt) = (None, false);
     if let Some(declaration) = &input.declaration {
         let places = Places::of(&engine.site, declaration);
-        let (ours, no_longer) = places.respell(&engine.site, declaration, &mut records);
-        engine.recorded |= !ours.is_empty();
-        if let Err(error) = input.store.record(ours, no_longer, Vec::new()) {
-            engine.stop(&error);
+        if scope == Scope::Whole {
+            let (ours, no_longer) = places.respell(&engine.site, declaration, &mut records);
+            respelt = !ours.is_empty();
+            if let Err(error) = input.store.record(ours, no_longer, Vec::new()) {
+                engine.stop(&error);
+            }
         }
-        looked = reconcile(&mut engine, declaration, &records, &places, input.looked);
+        looked = reconcile(&mut engine, (declaration, scope), &records, &places, (input.looked, look));
     }
-    let is_new = engine.touched || engine.recorded || !engine.unsettled.is_empty();
-    let done = conclude(input, engine, begun);
-    let is_still = !is_new && done.kept && done.store_trouble.is_none() && is_still(&done.outcomes);
-    (done, looked.map(|looked| (looked, is_still.then_some(Found { own, accounts }))))
+    let is_settled = engine.unsettled.is_empty() && !engine.unrecorded && !respelt;
+    let recorded = std::mem::take(&mut engine.recorded);
+    let done = conclude(input, engine, begun, outside);
+    let stands = is_settled && done.kept && done.store_trouble.is_none();
+    Ok(Ran { done, looked, found: stands.then_some(Found { own, accounts, recorded }) })
 }
 
-fn reconcile<'a>(
+fn reconcile<'a, T>(
     engine: &mut Engine<'a>,
-    declaration: &'a Declaration,
+    (declaration, scope): (&'a Declaration, Scope),
     records: &'a HashMap<String, Record>,
     places: &Places<'_>,
-    looked: &(dyn Fn(usize) + Sync),
-) -> Option<Looked> {
-    let (before, after) = leave::leaving(records, declaration);
+    (looked, look): (&(dyn Fn(usize) + Sync), impl FnOnce(&Surveyed<'_>) -> T),
+) -> Option<T> {
+    let (before, after) = match scope {
+        Scope::Whole => leave::leaving(records, declaration),
+        Scope::Part => (Vec::new(), Vec::new()),
+    };
     engine.know(declaration, records);
     engine.book.total = declaration.entries.len() + before.len() + after.len();
     release::let_go(engine, &before, records, places, true);
@@ -201,7 +296,7 @@ fn reconcile<'a>(
     if !lost.is_empty() {
         engine.keep(lost, Vec::new());
     }
-    let looked = Looked::of(&engine.site, engine.book.now, declaration, records, &sights);
+    let looked = look(&Surveyed { site: &engine.site, declaration, records, sights: &sights });
     let mut turns = VecDeque::with_capacity(order.len());
     for at in order {
         match declaration.entries.get(at) {
@@ -237,12 +332,12 @@ fn refuse(engine: &mut Engine<'_>, unsupported: &Unsupported) {
 }
 
 /// Keeps what became of everything, and sums it up.
-fn conclude(input: &PassInput<'_>, engine: Engine<'_>, begun: Instant) -> PassDone {
+fn conclude(input: &PassInput<'_>, engine: Engine<'_>, begun: Instant, outside: Outside) -> PassDone {
     let Engine { book, stopped, unrecorded, unsettled, .. } = engine;
     let (pass, started) = (book.pass, book.now);
     let Closed { lines, changed, remember, forgotten, events, unspooled } = book.close();
     let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let mut summary = summary(input, pass, started, &lines);
+    let mut summary = summary(input, (pass, started), outside, &lines);
     summary.took_ms = took_ms;
     say_in(&mut summary, stopped.as_ref());
     let kept = input.store.put_pass(
@@ -258,17 +353,27 @@ fn conclude(input: &PassInput<'_>, engine: Engine<'_>, begun: Instant) -> PassDo
     PassDone { summary, outcomes: lines, changed, forgotten, events, kept: is_kept, store_trouble }
 }
 
-fn summary(input: &PassInput<'_>, pass: u64, started: Millis, lines: &[ResourceOutcome]) -> Summary {
+fn summary(
+    input: &PassInput<'_>,
+    (pass, started): (u64, Millis),
+    outside: Outside,
+    lines: &[ResourceOutcome],
+) -> Summary {
     let declaration = input.declaration.as_ref();
+    let Outside { mut counts, mut digesting } = outside;
+    for line in lines {
+        counts.add(line.outcome);
+        digesting.outcome(line);
+    }
     Summary {
         pass,
         trigger: input.trigger,
         revision: declaration.map(|declaration| declaration.header.revision()),
         started,
         took_ms: 0,
-        counts: Counts::of(lines.iter().map(|line| line.outcome)),
+        counts,
         owned: input.store.owned_count().unwrap_or_default(),
-        digest: digest(lines),
+        digest: digesting.end(),
         refused: input.refused.as_ref().map(|rejected| rejected.why.clone()),
         refused_revision: input.refused.as_ref().and_then(|rejected| rejected.revision),
     }
@@ -302,7 +407,7 @@ fn blind(
     }
     let Closed { lines, changed, .. } = book.close();
     let kept = input.store.last_pass().ok().flatten().map_or(0, |summary| summary.pass);
-    let mut summary = summary(input, input.store.next_pass(kept), now, &lines);
+    let mut summary = summary(input, (input.store.next_pass(kept), now), Outside::default(), &lines);
     say_in(&mut summary, store_trouble.as_ref());
     let (forgotten, events) = (Vec::new(), Vec::new());
     PassDone { summary, outcomes: lines, changed, forgotten, events, kept: false, store_trouble }

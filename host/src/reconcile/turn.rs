@@ -1,6 +1,7 @@
 //! One turn of the loop, on its worker thread: what is stored is read, one pass is run, and what changed is said in
 //! the log. With no identity there is nothing to hold, except by hand.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -17,8 +18,9 @@ use tenure_protocol::report::{Summary, Trigger};
 use tracing::field::display;
 
 use super::actor::Setting;
+use super::memory::Memory;
 use super::pass::{self, PassDone, PassInput, Rejected};
-use super::quiet::Memory;
+use super::quiet::Stood;
 use super::{intake, patience, quiet};
 use crate::identity::StoredIdentity;
 use crate::outbox::Report;
@@ -187,13 +189,16 @@ pub(super) fn quiet_or_ordinary(
     if how.0 == Reading::Whole {
         input.store.units().lock().unwrap_or_else(PoisonError::into_inner).forget();
     }
-    if let Some(sha256) = held
-        && let Some(summary) = quiet::pass(input, memory, how, sha256, identity)
-    {
-        reconciled(&summary);
-        let (changed, forgotten, read_whole) = (Vec::new(), Vec::new(), memory.read_whole());
-        let report = Box::new(Report { summary, changed, forgotten, all: None, read_whole });
-        return Ok(Turn::Done { report, store_trouble: None, waits: false });
+    let stood = held.and_then(|sha256| quiet::pass(input, memory, how, sha256, identity));
+    match stood {
+        Some(Stood::All(summary)) => {
+            reconciled(&summary);
+            let (changed, forgotten, read_whole) = (Vec::new(), Vec::new(), memory.read_whole());
+            let report = Box::new(Report { summary: *summary, changed, forgotten, all: None, read_whole });
+            return Ok(Turn::Done { report, store_trouble: None, waits: false });
+        }
+        Some(Stood::Part(done)) => return Ok(ended(*done, memory)),
+        None => {}
     }
     if input.cancelled.load(Ordering::Relaxed) {
         // The loop ends, and nobody waits for more: all would be read once more, and nothing done.
@@ -210,7 +215,7 @@ fn ordinary(
     identity: Option<&StoredIdentity>,
 ) -> Result<Turn, NoTurn> {
     let store = input.store;
-    let (declaration, sha256) = declared(store)?;
+    let Declared { declaration, sha256, places } = declared(store)?;
     // One that was applied by hand, or is of an earlier life: under another identity it would drop what is ours.
     input.declaration = match (declaration, identity) {
         (Some(declaration), Some(identity)) if !identity.is_meant_by(&declaration.header) => {
@@ -224,29 +229,43 @@ fn ordinary(
     let (done, looked) = pass::run_with(input, &recall);
     drop(recall);
     if let Some(declaration) = &input.declaration {
-        if let Some((looked, found)) = looked.filter(|_| !input.cancelled.load(Ordering::Relaxed)) {
-            memory.keep(how, looked, found, (sha256, &declaration.header), &done.summary);
+        if let Some(looked) = looked.filter(|_| !input.cancelled.load(Ordering::Relaxed)) {
+            let declared: (&Declaration, _, &[_]) = (declaration, sha256, &places);
+            memory.keep(how, looked, declared, (&done.outcomes, &done.summary));
         }
         if let Err(error) = intake::tidy(store, declaration) {
             tracing::debug!(%error, "content that nothing needs was not dropped");
         }
     }
+    input.declaration = None;
+    memory.move_down();
+    Ok(ended(done, memory))
+}
+
+/// Says in the log what a pass did, and what it has to report.
+fn ended(done: PassDone, memory: &Memory) -> Turn {
     say(&done);
     let PassDone { summary, outcomes, changed, forgotten, kept, store_trouble, .. } = done;
     let waits = patience::waits(&outcomes);
     let all = (!kept).then_some(outcomes);
-    input.declaration = None;
-    memory.move_down();
     let report = Box::new(Report { summary, changed, forgotten, all, read_whole: memory.read_whole() });
-    Ok(Turn::Done { report, store_trouble, waits })
+    Turn::Done { report, store_trouble, waits }
 }
 
-/// What the store holds, and its digest.
-fn declared(store: &Store) -> Result<(Option<Arc<Declaration>>, Digest), NoTurn> {
-    let Some(stored) = store.declaration()? else { return Ok((None, Digest::of(&[]))) };
-    let declaration = Declaration::parse(&stored.bytes);
-    let declaration = declaration.map_err(|error| NoTurn::Refused(not_understood(error)))?;
-    Ok((Some(Arc::new(declaration)), stored.sha256))
+/// What the store holds, its digest, and where each entry stands in it.
+struct Declared {
+    declaration: Option<Arc<Declaration>>,
+    sha256: Digest,
+    places: Vec<Range<usize>>,
+}
+
+fn declared(store: &Store) -> Result<Declared, NoTurn> {
+    let Some(stored) = store.declaration()? else {
+        return Ok(Declared { declaration: None, sha256: Digest::of(&[]), places: Vec::new() });
+    };
+    let parsed = Declaration::parse_placed(&stored.bytes);
+    let (declaration, places) = parsed.map_err(|error| NoTurn::Refused(not_understood(error)))?;
+    Ok(Declared { declaration: Some(Arc::new(declaration)), sha256: stored.sha256, places })
 }
 
 /// Programs whose time is told to the watchdog before they begin: a transaction of packages may take longer than any

@@ -51,11 +51,15 @@ struct Place {
 struct Thing {
     name: Text,
     lay: Lay,
+    /// Which entry of the declaration it is.
+    entry: u32,
 }
 
 /// What lay there.
 #[derive(Debug, Clone)]
 enum Lay {
+    /// What it was is not known, or not for certain: whoever asks has to look.
+    Unsure,
     /// Something whose content was not read.
     Unread(Found),
     /// A file that was read whole.
@@ -87,19 +91,18 @@ const SHARE: usize = 64;
 const WORTH_A_THREAD: usize = 1_024;
 const MOST_THREADS: usize = 4;
 
+/// One declared thing: its path, which entry it is, and what was seen of it, if somebody could look.
+pub(crate) type Sighted<'s> = (&'s DeclaredPath, u32, Option<&'s Seen>);
+
 impl Recall {
     /// What was seen of these paths, by a walk that began at `now`.
-    pub(crate) fn of<'s>(
-        walker: &Walker<'_>,
-        now: Millis,
-        seen: impl Iterator<Item = (&'s DeclaredPath, &'s Seen)>,
-    ) -> Self {
-        let parts = |(path, seen): (&'s DeclaredPath, &'s Seen)| {
+    pub(crate) fn of<'s>(walker: &Walker<'_>, now: Millis, seen: impl Iterator<Item = Sighted<'s>>) -> Self {
+        let parts = |(path, entry, seen): Sighted<'s>| {
             let (directory, name) = split(path);
-            (directory, name, seen)
+            (directory, name, entry, seen)
         };
-        let mut seen: Vec<(&str, &str, &Seen)> = seen.map(parts).collect();
-        seen.sort_unstable_by_key(|(directory, name, _)| (*directory, *name));
+        let mut seen: Vec<Part<'_>> = seen.map(parts).collect();
+        seen.sort_unstable_by_key(|(directory, name, ..)| (*directory, *name));
         let mut recall = Self { things: Vec::with_capacity(seen.len()), ..Self::default() };
         for things in seen.chunk_by(|(a, ..), (b, ..)| a == b) {
             recall.add(walker, things);
@@ -110,15 +113,14 @@ impl Recall {
     }
 
     /// Adds what was seen in one directory; nothing where the way there is barred: nothing was seen there either.
-    fn add(&mut self, walker: &Walker<'_>, seen: &[(&str, &str, &Seen)]) {
+    fn add(&mut self, walker: &Walker<'_>, seen: &[Part<'_>]) {
         let Some((path, ..)) = seen.first() else { return };
         let Ok((dir, reached)) = walker.deepest(path) else { return };
         let first = self.things.len();
-        for (_, name, seen) in seen {
-            if let Some(lay) = Lay::of(seen) {
-                let name = self.put(name);
-                self.things.push(Thing { name, lay });
-            }
+        for (_, name, entry, seen) in seen {
+            let lay = seen.map_or(Lay::Unsure, Lay::of);
+            let name = self.put(name);
+            self.things.push(Thing { name, lay, entry: *entry });
         }
         let place = Place {
             path: self.put(path),
@@ -169,7 +171,14 @@ impl Recall {
     pub(crate) fn content(&self, path: &DeclaredPath, now: &Stat) -> Option<Digest> {
         match &self.things.get(self.find(path)?)?.lay {
             Lay::Read { stat, sha256, settled: true } if stat == now => Some(*sha256),
-            Lay::Read { .. } | Lay::Unread(_) => None,
+            Lay::Read { .. } | Lay::Unread(_) | Lay::Unsure => None,
+        }
+    }
+
+    /// Takes what was seen now of one path for what it is; none: that is not known any more.
+    pub(crate) fn put_right(&mut self, path: &DeclaredPath, seen: Option<&Seen>) {
+        if let Some(thing) = self.find(path).and_then(|at| self.things.get_mut(at)) {
+            thing.lay = seen.map_or(Lay::Unsure, Lay::of);
         }
     }
 
@@ -182,40 +191,72 @@ impl Recall {
         Some(place.things.start + at)
     }
 
-    /// Whether all of it is as it was; not where somebody says `stop`. `looked`: is told how many were looked at, one by
-    /// one.
-    pub(crate) fn holds(
+    /// The entries of everything that is not as it was, in their order; none where a directory on the way is another, or
+    /// somebody says `stop`, or more than `most` are found: then nothing of it stands. `looked`: is told how many were
+    /// looked at, one by one.
+    pub(crate) fn moved(
         &self,
-        walker: &Walker<'_>,
-        reading: Reading,
+        (walker, reading): (&Walker<'_>, Reading),
+        most: usize,
         stop: &AtomicBool,
         looked: &(dyn Fn(usize) + Sync),
-    ) -> bool {
-        let share = |place| self.things_of(place).chunks(SHARE).map(move |things| (place, things));
-        let shares: Vec<(&Place, &[Thing])> = self.places.iter().flat_map(share).collect();
+    ) -> Option<Vec<u32>> {
         let (next, seen, broken) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
         let look = || {
-            while let Some((place, things)) = shares.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let is_over = broken.load(Ordering::Relaxed) || stop.load(Ordering::Relaxed);
-                if is_over || !self.are_there(walker, place, things, reading) {
-                    return broken.store(true, Ordering::Relaxed);
+            let mut moved = Vec::new();
+            loop {
+                let first = next.fetch_add(SHARE, Ordering::Relaxed);
+                let last = first.saturating_add(SHARE).min(self.things.len());
+                if first >= last {
+                    return Some(moved);
                 }
-                let before = seen.fetch_add(things.len(), Ordering::Relaxed);
-                (before..before + things.len()).for_each(looked);
+                let is_over = broken.load(Ordering::Relaxed) || stop.load(Ordering::Relaxed);
+                if is_over || !self.look(walker, reading, first..last, &mut moved) || moved.len() > most {
+                    broken.store(true, Ordering::Relaxed);
+                    return None;
+                }
+                let before = seen.fetch_add(last - first, Ordering::Relaxed);
+                (before..before + (last - first)).for_each(looked);
             }
         };
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
-        let threads = if self.things.len() < WORTH_A_THREAD { 1 } else { threads.min(shares.len()) };
-        std::thread::scope(|scope| {
+        let threads = if self.things.len() < WORTH_A_THREAD { 1 } else { threads };
+        let parts: Option<Vec<Vec<u32>>> = std::thread::scope(|scope| {
             let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(look)).collect();
-            look();
+            let mine = look();
             // One that panicked has looked at nothing.
-            helpers.into_iter().all(|helper| helper.join().is_ok()) && !broken.load(Ordering::Relaxed)
+            let theirs = helpers.into_iter().map(|helper| helper.join().ok().flatten());
+            std::iter::once(mine).chain(theirs).collect()
+        });
+        let mut moved = parts?.concat();
+        moved.sort_unstable();
+        (moved.len() <= most).then_some(moved)
+    }
+
+    /// Adds to `moved` which of these things are not as they were; answers whether their directories are.
+    fn look(
+        &self,
+        walker: &Walker<'_>,
+        reading: Reading,
+        things: std::ops::Range<usize>,
+        moved: &mut Vec<u32>,
+    ) -> bool {
+        let from = self.places.partition_point(|place| place.things.end <= things.start);
+        let places = self.places.get(from..).unwrap_or_default().iter();
+        places.take_while(|place| place.things.start < things.end).all(|place| {
+            let share = things.start.max(place.things.start)..things.end.min(place.things.end);
+            let share = self.things.get(share).unwrap_or_default();
+            self.look_in(walker, place, (share, reading), moved)
         })
     }
 
-    /// Whether these things of a place are as they were.
-    fn are_there(&self, walker: &Walker<'_>, place: &Place, things: &[Thing], reading: Reading) -> bool {
+    fn look_in(
+        &self,
+        walker: &Walker<'_>,
+        place: &Place,
+        (things, reading): (&[Thing], Reading),
+        moved: &mut Vec<u32>,
+    ) -> bool {
         let path = self.text(&place.path);
         let Ok((dir, reached)) = walker.deepest(path) else { return false };
         let resolved = self.text(&place.resolved);
@@ -223,9 +264,10 @@ impl Recall {
             return false;
         }
         let is_missing = reached.len() < path.len();
-        things.iter().all(|thing| {
+        let stands = |thing: &&Thing| {
             let name = self.text(&thing.name);
             match &thing.lay {
+                Lay::Unsure => false,
                 // What lay in a directory that is still missing is missing.
                 Lay::Unread(Found::Nothing) if is_missing => true,
                 Lay::Unread(found) => dir.look(name).is_ok_and(|now| stands(found, &now)),
@@ -234,9 +276,14 @@ impl Recall {
                 }
                 Lay::Read { stat, sha256, .. } => dir.digest_of(name, stat).is_ok_and(|now| now == *sha256),
             }
-        })
+        };
+        moved.extend(things.iter().filter(|thing| !stands(thing)).map(|thing| thing.entry));
+        true
     }
 }
+
+/// The directory and the name of something declared, which entry it is, and what was seen of it.
+type Part<'s> = (&'s str, &'s str, u32, Option<&'s Seen>);
 
 #[cfg(test)]
 impl Recall {
@@ -249,9 +296,8 @@ impl Recall {
 }
 
 impl Lay {
-    /// None of what lies at no path.
-    fn of(seen: &Seen) -> Option<Self> {
-        Some(match seen {
+    fn of(seen: &Seen) -> Self {
+        match seen {
             Seen::File { stat, sha256: Some(sha256) } => {
                 Self::Read { stat: *stat, sha256: *sha256, settled: false }
             }
@@ -260,8 +306,9 @@ impl Lay {
             Seen::Link { to } => Self::Unread(Found::Link { to: to.clone() }),
             Seen::Other { what } => Self::Unread(Found::Other { what }),
             Seen::Nothing => Self::Unread(Found::Nothing),
-            Seen::Package { .. } | Seen::Unit(_) => return None,
-        })
+            // That is nothing at a path.
+            Seen::Package { .. } | Seen::Unit(_) => Self::Unsure,
+        }
     }
 }
 

@@ -39,6 +39,9 @@ pub struct Trouble {
     pub reason: String,
 }
 
+/// Two declared paths reach one place.
+pub(crate) const SAME_PLACE: &str = "same_place";
+
 impl Trouble {
     pub(crate) fn refused(code: &'static str, reason: impl Into<String>) -> Self {
         Self { stands: Stands::Refused, code, reason: reason.into() }
@@ -85,7 +88,7 @@ impl Trouble {
         let reason = format!(
             "it reaches the same place as {other}, which is declared before it; declare one of the two"
         );
-        Self::refused("same_place", reason)
+        Self::refused(SAME_PLACE, reason)
     }
 
     pub(crate) fn mount_point(of: String) -> Self {

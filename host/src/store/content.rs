@@ -56,6 +56,8 @@ pub struct Reader<'a> {
     id: i64,
     size: u64,
     next: u64,
+    /// The first piece, which for most contents is all there is: found in the same look.
+    first: Option<Vec<u8>>,
 }
 
 impl Store {
@@ -104,12 +106,14 @@ impl Store {
     /// A reader of some content; none when it is not here whole.
     pub fn reader(&self, sha256: Digest) -> Result<Option<Reader<'_>>, DatabaseError> {
         let found = self.database.read_blocking(|c| {
-            let sql = "SELECT id, size FROM content WHERE sha256 = ?1 AND complete";
+            let sql =
+                "SELECT id, size, bytes FROM content LEFT JOIN piece ON piece.content = id AND offset = 0
+                WHERE sha256 = ?1 AND complete";
             c.prepare_cached(sql)?
-                .query_row([sha256.as_bytes()], |row| Ok((row.get(0)?, whole(row, 1)?)))
+                .query_row([sha256.as_bytes()], |row| Ok((row.get(0)?, whole(row, 1)?, row.get(2)?)))
                 .optional()
         })?;
-        Ok(found.map(|(id, size)| Reader { store: self, id, size, next: 0 }))
+        Ok(found.map(|(id, size, first)| Reader { store: self, id, size, next: 0, first }))
     }
 
     /// Drops every content but these; nothing is untidy then.
@@ -141,10 +145,16 @@ impl Reader<'_> {
             return Ok(None);
         }
         let (id, offset) = (self.id, self.next);
-        let bytes: Vec<u8> = self.store.database.read_blocking(|c| {
-            let sql = "SELECT bytes FROM piece WHERE content = ?1 AND offset = ?2";
-            c.prepare_cached(sql)?.query_row(params![id, signed(offset)], |row| row.get(0))
-        })?;
+        let read = || {
+            self.store.database.read_blocking(|c| {
+                let sql = "SELECT bytes FROM piece WHERE content = ?1 AND offset = ?2";
+                c.prepare_cached(sql)?.query_row(params![id, signed(offset)], |row| row.get(0))
+            })
+        };
+        let bytes: Vec<u8> = match self.first.take() {
+            Some(first) => first,
+            None => read()?,
+        };
         self.next = self.next.saturating_add(length(&bytes));
         Ok(Some(bytes))
     }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use tenure_actors::database::DatabaseError;
-use tenure_actors::database::rusqlite::{self, Connection, Row, params};
+use tenure_actors::database::rusqlite::{self, Connection, OptionalExtension, Row, params};
 use tenure_protocol::event::NodeEvent;
 use tenure_protocol::id::Millis;
 use tenure_protocol::outcome::{Outcome, ResourceOutcome};
@@ -37,6 +37,18 @@ impl Store {
             let mut query = c.prepare_cached(&select(""))?;
             let lines = query.query_map((), |row| remembered(row, pass).map(|r| (r.line.key.clone(), r)))?;
             lines.collect()
+        })
+    }
+
+    /// Those of these keys, where there are any.
+    pub fn last_outcomes_of(&self, keys: &[String]) -> Result<HashMap<String, Remembered>, DatabaseError> {
+        self.database.read_blocking(|c| {
+            let pass = passes(c)?;
+            let mut query = c.prepare_cached(&select("WHERE key = ?1"))?;
+            let mut of =
+                |key: &String| query.query_row([key], |row| remembered(row, pass)).optional().transpose();
+            let found = keys.iter().filter_map(&mut of);
+            found.map(|found| found.map(|found| (found.line.key.clone(), found))).collect()
         })
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 use tenure_actors::database::DatabaseError;
-use tenure_actors::database::rusqlite::{self, Row, Transaction, params};
+use tenure_actors::database::rusqlite::{self, OptionalExtension, Row, Transaction, params};
 use tenure_protocol::event::NodeEvent;
 use tenure_protocol::id::{Digest, Millis};
 use tenure_protocol::outcome::Origin;
@@ -206,6 +206,16 @@ impl Store {
         })
     }
 
+    /// The records of these keys, where there are any.
+    pub fn records_of(&self, keys: &[String]) -> Result<HashMap<String, Record>, DatabaseError> {
+        self.database.read_blocking(|c| {
+            let sql = "SELECT key, module, origin, earlier, applied, recorded_at FROM record WHERE key = ?1";
+            let mut query = c.prepare_cached(sql)?;
+            let found = keys.iter().filter_map(|key| query.query_row([key], record).optional().transpose());
+            found.map(|found| found.map(|record| (record.key.clone(), record))).collect()
+        })
+    }
+
     /// The keys of everything that is ours.
     pub fn owned_keys(&self) -> Result<Vec<String>, DatabaseError> {
         self.database.read_blocking(|c| {
@@ -243,6 +253,11 @@ impl Store {
             let mut query = c.prepare_cached(sql)?;
             query.query_map((), intent)?.collect()
         })
+    }
+
+    /// Whether any change was begun and neither recorded nor given up.
+    pub fn has_intents(&self) -> Result<bool, DatabaseError> {
+        self.database.read_blocking(|c| c.prepare_cached("SELECT 1 FROM intent LIMIT 1")?.exists(()))
     }
 
     /// Notes what a pass is about to do, in one transaction; what an earlier pass noted is forgotten, except what is

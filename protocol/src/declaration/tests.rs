@@ -171,3 +171,21 @@ fn a_list_that_is_a_bomb_is_refused_by_name_whatever_it_holds() {
     let nested = text.replace("\"resources\":[", &format!("\"resources\":[{}", "[".repeat(100_000)));
     assert!(matches!(Declaration::parse(nested.as_bytes()), Err(DeclarationError::Unreadable(_))));
 }
+
+#[test]
+fn a_part_of_a_declaration_is_its_resources_as_they_stand_there_without_needs_of_the_others() {
+    let resources = [file("/a", &[]), file("/b", &["file:/a"]), file("/c", &["file:/a", "file:/b"])];
+    let bytes = Declaration::encode(&header(), &resources).unwrap();
+    let (whole, places) = Declaration::parse_placed(&bytes).unwrap();
+    let part = |positions: &[usize]| {
+        let bytes = positions.iter().map(|at| &bytes[places[*at].clone()]);
+        Declaration::of_part(whole.header.clone(), bytes).unwrap()
+    };
+    assert_eq!(part(&[0, 1, 2]), whole);
+    let expected = vec![Entry::Known(file("/b", &[])), Entry::Known(file("/c", &["file:/b"]))];
+    assert_eq!(part(&[1, 2]).entries, expected);
+    let twice = [0, 0].iter().map(|at: &usize| &bytes[places[*at].clone()]);
+    assert!(matches!(Declaration::of_part(header(), twice), Err(DeclarationError::Twice(_))));
+    let cut = std::iter::once(&bytes[places[0].start..places[0].end - 1]);
+    assert!(matches!(Declaration::of_part(header(), cut), Err(DeclarationError::Unreadable(_))));
+}

@@ -182,12 +182,11 @@ fn drop_older(tx: &Transaction<'_>, id: i64, pass: u64) -> rusqlite::Result<u64>
 /// The digest of our copy, row by row.
 pub(super) fn copy(db: &Connection, node: &NodeId) -> rusqlite::Result<Digest> {
     let id = known(db, node)?;
-    let mut read = db.prepare_cached("SELECT * FROM outcome WHERE node = ?1 ORDER BY key")?;
+    let mut read = db.prepare_cached("SELECT * FROM outcome WHERE node = ?1")?;
     let mut rows = read.query([id])?;
     let mut digesting = Digesting::default();
     while let Some(row) = rows.next()? {
-        let line = outcome(row)?;
-        digesting.line(&line.key, &line.module, line.outcome.as_str(), line.code.as_deref(), line.since);
+        digesting.outcome(&outcome(row)?);
     }
     Ok(digesting.end())
 }

@@ -8,16 +8,20 @@ use proptest::prelude::*;
 use tenure_actors::clock::{Clock as _, ManualClock, Moment};
 use tenure_actors::watchdog::Progress;
 use tenure_protocol::content::Piece;
+use tenure_protocol::declaration::Declaration;
 use tenure_protocol::foresight::What;
-use tenure_protocol::id::Digest;
+use tenure_protocol::id::Millis;
+use tenure_protocol::outcome::Outcome;
 use tenure_protocol::report::Trigger;
 
 use super::*;
 use crate::ground::Ground;
 use crate::outbox::Outbox;
 use crate::reconcile::foresee::{PreviewInput, preview};
-use crate::reconcile::{Setting, by_hand, turn};
+use crate::reconcile::{Setting, SharedMemory, by_hand, turn};
 use crate::store::{Store, StoredDeclaration};
+
+mod part;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -80,10 +84,14 @@ impl Machine {
     }
 
     fn declare(&self, revision: u64) -> Declaration {
+        self.declare_as("converged", revision)
+    }
+
+    fn declare_as(&self, mode: &str, revision: u64) -> Declaration {
         let bytes = serde_json::to_vec(&serde_json::json!({
             "control_plane_id": "6f1c1b3e-8d2f-4c55-9d0e-2b7a4c8f9e10", "node": "edge-1", "generation": 1,
             "epoch": { "number": 1, "id": "6f1c1b3e-8d2f-4c55-9d0e-2b7a4c8f9e11" }, "revision": revision,
-            "mode": "converged", "taken": [], "allowed_removals": null, "is_final": false,
+            "mode": mode, "taken": [], "allowed_removals": null, "is_final": false,
             "resources": self.resources,
         }))
         .unwrap();

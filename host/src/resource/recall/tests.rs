@@ -14,8 +14,9 @@ fn remembered(after: i64) -> Option<Digest> {
     let (stat, sha256) = dir.digest(name).unwrap();
     let seen = Seen::File { stat, sha256: Some(sha256) };
     let now = Millis((stat.changed.0 + after) * 1_000);
-    let recall = Recall::of(&walker, now, [(&path, &seen)].into_iter());
-    assert!(recall.holds(&walker, Reading::WhatMayHaveChanged, &AtomicBool::new(false), &|_| {}));
+    let recall = Recall::of(&walker, now, [(&path, 0, Some(&seen))].into_iter());
+    let look = (&walker, Reading::WhatMayHaveChanged);
+    assert_eq!(recall.moved(look, 1, &AtomicBool::new(false), &|_| {}), Some(Vec::new()));
     recall.content(&path, &stat)
 }
 

@@ -9,7 +9,7 @@ use tenure_actors::clock::Clock as _;
 
 use super::scripted::{Lie, unit};
 use super::*;
-use crate::reconcile::quiet::Memory;
+use crate::reconcile::memory::Memory;
 use crate::reconcile::turn::{self, quiet_or_ordinary};
 use crate::store::StoredDeclaration;
 

@@ -218,7 +218,7 @@ fn pass_with(machine: &Machine, meanwhile: impl FnOnce()) -> PassDone {
     let attempt = place(item.prepare(&engine.site.fresh()));
     meanwhile();
     engine.finish(&[item], vec![attempt]);
-    conclude(&input, engine, Instant::now())
+    conclude(&input, engine, Instant::now(), Outside::default())
 }
 
 // rule: H-09
