@@ -135,7 +135,7 @@ pub fn keep_unopened(path: &Path) -> std::io::Result<Option<Unopened>> {
 
 impl Database {
     /// Open a store, bring its schema up to date, and start its writer. It blocks for as long as the check of the whole
-    /// file takes (55 ms for 70 MB were measured) where it is not as it was closed, so a daemon does it before its tree is up, or on a blocking thread.
+    /// file takes (55 ms for 70 MB were measured), so a daemon does it before its tree is up, or on a blocking thread.
     pub fn open(opening: Opening<'_>) -> Result<Self, OpenError> {
         Self::open_with(opening, QUEUE, PATIENCE)
     }

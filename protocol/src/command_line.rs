@@ -1,5 +1,6 @@
 //! What people type, for each of the three programs: what is wrong with it, said as any refusal is, and the scripts by
-//! which a shell completes it. It reads no argument itself and prints nothing; a program's front door calls it.
+//! which a shell completes it. It reads no argument itself and prints nothing; a program's front door calls it. A token
+//! among the words is refused before they are read: what is wrong with them would be said with the words themselves.
 
 use std::ffi::OsString;
 
@@ -9,6 +10,7 @@ use clap_complete::aot;
 
 use crate::refusal::Refusal;
 use crate::text::shown;
+use crate::token;
 
 /// The shells a script is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -56,6 +58,24 @@ fn hidden(command: &clap::Command) -> Vec<String> {
 fn offers(line: &str, name: &str) -> bool {
     let zsh = [format!("'--{name}="), format!("'--{name}["), format!("'::{name} -- ")];
     zsh.iter().any(|start| line.starts_with(start)) || line.contains(&format!(" -l {name} "))
+}
+
+/// Refuses words among which is a token: it is printed nowhere (N-02, O-62).
+pub fn without_tokens(mut words: impl Iterator<Item = OsString>) -> Result<(), Refusal> {
+    if words.any(|word| token::is_in(&word.to_string_lossy())) { Err(token_as_an_argument()) } else { Ok(()) }
+}
+
+/// A token was typed where only the name of its file may be.
+pub fn token_as_an_argument() -> Refusal {
+    Refusal::new(
+        "token_in_arguments",
+        "a token was given as an argument",
+        "arguments can be read by everybody on this machine while the program runs, and stay in the shell's history; \
+         nothing was done",
+        "put it into a file of yours with mode 0600 on its machine, and run there \
+         `tenure-host enrol --token-file FILE` (`-` is standard input); if others may have seen it, run \
+         `tenure reinvite NODE --revoke-now`",
+    )
 }
 
 /// What is wrong with these words, which `command` does not parse; none where help or the version was asked for, which

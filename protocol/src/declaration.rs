@@ -82,7 +82,7 @@ impl Entry {
     /// The key as text, also of one that is not understood: as it is compared, not as it is shown.
     pub fn key(&self) -> String {
         match self {
-            Self::Known(resource) => resource.key.to_string(),
+            Self::Known(resource) => resource.key.text(),
             Self::Unsupported(unsupported) => unsupported.key.clone(),
         }
     }

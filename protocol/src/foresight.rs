@@ -7,6 +7,7 @@ use crate::id::{Millis, NodeId};
 use crate::outcome::Outcome;
 use crate::refusal::Refusal;
 use crate::resource::Content;
+use crate::text::{shown, shown_line};
 use crate::wire::codec::bounded;
 
 /// The most lines of one page; what does not fit the frame comes with the next one.
@@ -15,6 +16,10 @@ pub const MOST_LINES: usize = 1000;
 pub const MOST_DETAIL: usize = 500;
 /// The most packages of one transaction that are named one by one.
 pub const MOST_PACKAGES: usize = 500;
+/// How many nodes one connection may ask at the same time: so many that hang (a minute each, until they are given up)
+/// hold up no fleet, and so few that the control plane holds little for them, a page each. One more waits for its turn.
+/// How much is held of what they said already is for whoever asks to bound.
+pub const MOST_AT_ONCE: usize = 16;
 
 /// What is known of a resource beforehand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -64,6 +69,19 @@ pub enum What {
 }
 
 impl What {
+    /// All of them, in the order they are counted.
+    pub const ALL: [Self; 9] = [
+        Self::Change,
+        Self::Keep,
+        Self::CannotKnow,
+        Self::Remove,
+        Self::Hold,
+        Self::Release,
+        Self::Refuse,
+        Self::Fail,
+        Self::Wait,
+    ];
+
     /// The word for it.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -127,6 +145,49 @@ pub struct ForeseenLine {
     pub packages: Vec<PackageMove>,
 }
 
+impl ForeseenLine {
+    /// The line itself, and what stands below it, each fit to be shown (S-20): a machine and the control plane tell it in
+    /// the same words.
+    pub fn in_words(&self) -> (String, Vec<String>) {
+        // Which of the three it is, and where that is not all of it, how.
+        let word = match (self.verdict.as_str(), self.what.as_str()) {
+            (verdict, what) if verdict == what => verdict.to_owned(),
+            (verdict, what) => format!("{verdict}: {what}"),
+        };
+        let head = format!("{word:<14}  {}  ({})", shown(&self.key, 300), shown(&self.module, 63));
+        let mut below: Vec<String> = self.detail.iter().map(|line| shown_line(line, 1000)).collect();
+        if !self.packages.is_empty() {
+            below.push("the package transaction, simulated:".to_owned());
+        }
+        for PackageMove { name, from, to } in &self.packages {
+            let version = |version: &Option<String>| {
+                version.as_deref().map_or_else(|| "none".to_owned(), |version| shown(version, 100))
+            };
+            below.push(format!("  {}  {} → {}", shown(name, 100), version(from), version(to)));
+        }
+        (head, below)
+    }
+}
+
+/// How many lines are of each verdict, and how many of them of a kind that its word does not say: what stays as it is
+/// since it would fail must not be taken for what is as declared.
+pub fn in_words(lines: &[ForeseenLine]) -> String {
+    let verdicts = [Verdict::Change, Verdict::Keep, Verdict::CannotKnow];
+    let one = |verdict: Verdict| {
+        let of =
+            |what: &What| lines.iter().filter(|line| line.verdict == verdict && line.what == *what).count();
+        let kinds: Vec<String> = What::ALL
+            .iter()
+            .filter(|what| what.as_str() != verdict.as_str() && of(what) > 0)
+            .map(|what| format!("{} {}", of(what), what.as_str()))
+            .collect();
+        let kinds = if kinds.is_empty() { String::new() } else { format!(" ({})", kinds.join(", ")) };
+        let count = lines.iter().filter(|line| line.verdict == verdict).count();
+        format!("{count} {}{kinds}", verdict.as_str())
+    };
+    verdicts.map(one).join(", ")
+}
+
 /// One package of a simulated transaction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PackageMove {
@@ -181,4 +242,37 @@ pub struct Foreseen {
     pub refused: Option<Refusal>,
     /// One a resource, in the order in which it would be done.
     pub lines: Vec<ForeseenLine>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(what: What) -> ForeseenLine {
+        ForeseenLine {
+            key: "file:/etc/a".to_owned(),
+            module: "base".to_owned(),
+            verdict: what.verdict(),
+            what,
+            code: None,
+            detail: Vec::new(),
+            packages: Vec::new(),
+        }
+    }
+
+    // rule: A-18
+    #[test]
+    fn what_stays_as_it_is_and_not_as_declared_is_counted_beside_what_is_kept() {
+        let lines = [What::Change, What::Remove, What::Keep, What::Fail, What::Fail, What::Refuse].map(line);
+        assert_eq!(in_words(&lines), "2 change (1 remove), 4 keep (1 refuse, 2 fail), 0 cannot know");
+        assert_eq!(in_words(&lines[..1]), "1 change, 0 keep, 0 cannot know");
+    }
+
+    #[test]
+    fn between_the_word_and_the_key_is_room_whatever_the_word_is() {
+        for what in [What::Change, What::Remove, What::Release, What::Refuse, What::CannotKnow] {
+            let (head, below) = line(what).in_words();
+            assert!(head.contains("  file:/etc/a  (base)") && below.is_empty(), "{head}");
+        }
+    }
 }

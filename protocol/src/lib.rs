@@ -4,6 +4,7 @@
 //! Nothing here knows a runtime, a database, a file or a process. Values are parsed once, at the edge; inside, a
 //! value is valid by its type.
 
+#[cfg(feature = "command-line")]
 pub mod command_line;
 pub mod content;
 pub mod declaration;

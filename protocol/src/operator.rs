@@ -341,8 +341,14 @@ pub struct NodePlan {
     /// Why the node cannot be asked about those bytes, though it may be there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cannot_know: Option<crate::refusal::Refusal>,
+    /// Why declaring it would be refused. Only a plan has this: what is refused is not declared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<crate::refusal::Refusal>,
     /// Every resource that is added, changed or leaves.
     pub changes: Vec<Change>,
+    /// How many more of them there are; they are not listed, since a plan for many nodes has a bound.
+    #[serde(default)]
+    pub unlisted: u64,
 }
 
 /// One change against the last revision.

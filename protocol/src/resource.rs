@@ -86,6 +86,11 @@ impl ResourceKey {
         }
     }
 
+    /// The whole key as text, as it is displayed: made in one piece, since a pass makes many for each resource.
+    pub fn text(&self) -> String {
+        [self.kind().as_str(), ":", self.name()].concat()
+    }
+
     /// Its name without its kind.
     pub fn name(&self) -> &str {
         match self {
@@ -137,7 +142,7 @@ impl TryFrom<String> for ResourceKey {
 
 impl From<ResourceKey> for String {
     fn from(key: ResourceKey) -> Self {
-        key.to_string()
+        key.text()
     }
 }
 

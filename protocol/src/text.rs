@@ -9,13 +9,31 @@ pub fn shown(text: &str, most: usize) -> String {
             out.push('…');
             break;
         }
-        if char.is_control() || turns_direction(char) {
-            out.extend(char.escape_default())
-        } else {
-            out.push(char)
-        }
+        push(&mut out, char);
     }
     out
+}
+
+/// The same of a line of a text: tabs stay, being ordinary in configuration, and one that is cut says how long it is, so
+/// that two that begin alike are not taken for the same.
+pub fn shown_line(line: &str, most: usize) -> String {
+    let mut out = String::with_capacity(line.len().min(most.saturating_mul(4)));
+    for (count, char) in line.chars().enumerate() {
+        if count == most {
+            out.push_str(&format!("… ({} characters)", line.chars().count()));
+            break;
+        }
+        if char == '\t' { out.push(char) } else { push(&mut out, char) }
+    }
+    out
+}
+
+fn push(out: &mut String, char: char) {
+    if char.is_control() || turns_direction(char) {
+        out.extend(char.escape_default())
+    } else {
+        out.push(char)
+    }
 }
 
 fn turns_direction(char: char) -> bool {
@@ -66,6 +84,14 @@ mod tests {
         let out = shown(hostile, 100);
         assert_eq!(out, "a\\u{1b}[2J\\n\\u{202e}txt\\u{2066}");
         assert_eq!(shown("abcdef", 3), "abc…");
+    }
+
+    // rule: S-20
+    #[test]
+    fn a_line_keeps_its_tabs_and_where_it_is_cut_says_how_long_it_is() {
+        assert_eq!(shown_line("a\tb\u{1b}\r", 9), "a\tb\\u{1b}\\r");
+        assert_eq!(shown_line("abcdef", 6), "abcdef");
+        assert_eq!(shown_line("abc\tdef", 3), "abc… (7 characters)");
     }
 
     #[test]

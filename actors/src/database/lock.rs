@@ -1,6 +1,6 @@
 //! The kernel's lock on a store: two processes never open the same one. It is a lock on `<path>.lock`, which goes with
-//! the process however it ends; the file itself stays and says whose the lock is, which store was open under it until
-//! that was closed, and how the kernel knew that one then: what is so still need not be checked page by page. Nobody deletes it: that would let two processes lock two different files of one name.
+//! the process however it ends; the file itself stays and says whose the lock is, and which store was open under it
+//! until that was closed. Nobody deletes it: that would let two processes lock two different files of one name.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, Write};
@@ -19,8 +19,6 @@ use crate::clock::{self, Moment};
 pub(super) struct Lock {
     file: File,
     open: Option<Open>,
-    /// What was closed under it last, in order.
-    closed: Option<Closed>,
 }
 
 pub(super) fn take(store: &Path) -> Result<Lock, OpenError> {
@@ -41,9 +39,9 @@ pub(super) fn take(store: &Path) -> Result<Lock, OpenError> {
         Err(TryLockError::Error(error)) => return Err(cannot(error)),
     }
     // What was left open stays noted until it is opened, or another one is.
-    let Signature { open, closed, .. } = read(&mut file);
-    unsigned(sign(&mut file, open, None));
-    Ok(Lock { file, open, closed })
+    let open = read(&mut file).open;
+    unsigned(sign(&mut file, open));
+    Ok(Lock { file, open })
 }
 
 /// Held for as long as nobody may open the store. Many may hold it.
@@ -92,23 +90,15 @@ impl Lock {
     }
 
     fn sign(&mut self) -> std::io::Result<()> {
-        sign(&mut self.file, self.open, self.closed)?;
+        sign(&mut self.file, self.open)?;
         self.file.sync_all()
     }
 
     /// It was closed, and its log is written back. It is on the disk when this returns, so that the log may go; after an
     /// error the log must stay.
-    pub(super) fn closed(&mut self, store: &Path) -> std::io::Result<()> {
+    pub(super) fn closed(&mut self) -> std::io::Result<()> {
         self.open = None;
-        self.closed = Closed::of(store);
         self.sign()
-    }
-
-    /// Whether the store is the very file that was closed under this lock last, untouched since and without a log: it
-    /// was checked when it was opened then, and what was written to it since, SQLite wrote.
-    pub(super) fn is_as_closed(&self, store: &Path) -> bool {
-        let has_log = ["-wal", "-journal"].iter().any(|log| beside(store, log).symlink_metadata().is_ok());
-        !has_log && self.closed.is_some() && Closed::of(store) == self.closed
     }
 }
 
@@ -136,59 +126,27 @@ struct Open {
     has_log: bool,
 }
 
-/// A store as the kernel knew it when it was closed: its change time moves with every write, and nobody can set it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Closed {
-    store: u64,
-    size: u64,
-    changed: (i64, i64),
-}
-
-impl Closed {
-    fn of(store: &Path) -> Option<Self> {
-        let found = std::fs::symlink_metadata(store).ok()?;
-        Some(Self { store: found.ino(), size: found.size(), changed: (found.ctime(), found.ctime_nsec()) })
-    }
-
-    fn read<'w>(words: &mut impl Iterator<Item = &'w str>) -> Option<Self> {
-        Some(Self {
-            store: words.next()?.parse().ok()?,
-            size: words.next()?.parse().ok()?,
-            changed: (words.next()?.parse().ok()?, words.next()?.parse().ok()?),
-        })
-    }
-}
-
-/// What a lock file says: the process, since when, and what it has open, or closed last.
+/// What a lock file says: the process, since when, and what it has open.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Signature {
     pid: Option<u32>,
     since: Option<Moment>,
     open: Option<Open>,
-    closed: Option<Closed>,
 }
 
 /// The word for a log with something in it.
 const LOG: &str = "log";
 
-/// The word before what was closed.
-const CLOSED: &str = "closed";
-
-/// A signature has at most six numbers and a word; what is longer is none of ours, and no memory is spent on it.
+/// A signature has three numbers and a word; what is longer is none of ours, and no memory is spent on it.
 const MOST_SIGNED: u64 = 256;
 
 /// On a full disk it may not work.
-fn sign(file: &mut File, open: Option<Open>, closed: Option<Closed>) -> std::io::Result<()> {
+fn sign(file: &mut File, open: Option<Open>) -> std::io::Result<()> {
     let (pid, since) = (std::process::id(), clock::system().now().millis());
-    let rest = match (open, closed) {
-        (Some(Open { store, has_log: true }), _) => format!(" {store} {LOG}"),
-        (Some(Open { store, has_log: false }), _) => format!(" {store}"),
-        (None, Some(Closed { store, size, changed: (seconds, nanos) })) => {
-            format!(" {CLOSED} {store} {size} {seconds} {nanos}")
-        }
-        (None, None) => String::new(),
-    };
-    let name = format!("{pid} {since}{rest}\n");
+    let open = open.map_or_else(String::new, |Open { store, has_log }| {
+        format!(" {store}{}", if has_log { format!(" {LOG}") } else { String::new() })
+    });
+    let name = format!("{pid} {since}{open}\n");
     // Over the name before it, which has its room already.
     file.rewind()?;
     file.write_all(name.as_bytes())?;
@@ -212,21 +170,14 @@ fn read(file: &mut File) -> Signature {
     let mut text = String::new();
     drop(file.take(MOST_SIGNED).read_to_string(&mut text));
     let mut words = text.split_ascii_whitespace();
-    let mut signature = Signature {
+    Signature {
         pid: words.next().and_then(|word| word.parse().ok()),
         since: words.next().and_then(|word| word.parse().ok()).map(Moment::from_millis),
-        open: None,
-        closed: None,
-    };
-    match words.next() {
-        Some(CLOSED) => signature.closed = Closed::read(&mut words),
-        Some(store) => {
-            let open = |store| Open { store, has_log: words.next() == Some(LOG) };
-            signature.open = store.parse().ok().map(open);
-        }
-        None => {}
+        open: words
+            .next()
+            .and_then(|word| word.parse().ok())
+            .map(|store| Open { store, has_log: words.next() == Some(LOG) }),
     }
-    signature
 }
 
 /// The file of that name with something after it.

@@ -1,5 +1,5 @@
 //! Opening a store, step by step, so that each thing that may be wrong has its own name: the lock, the header, the
-//! check of every page where the file is not as it was closed, the schema. Until the header says that the file is ours, nothing is written to it.
+//! check of every page, the schema. Until the header says that the file is ours, nothing is written to it.
 
 use std::error::Error;
 use std::fs::{File, OpenOptions};
@@ -140,9 +140,7 @@ pub(super) fn open(opening: &Opening<'_>) -> Result<Opened, OpenError> {
     }
     // Closing it leaves every byte as it is: until it was checked, and until the writer knows what it closes.
     keep_log(&connection).map_err(|error| sql(path, error))?;
-    if !lock.is_as_closed(path) {
-        check(path, &connection)?;
-    }
+    check(path, &connection)?;
     migrate(opening, &mut connection)?;
     settle(&connection, opening.cache_kib / 2).map_err(|error| sql(path, error))?;
     lock.opened(path);

@@ -50,11 +50,6 @@ impl Place {
         })
     }
 
-    /// Where it was opened.
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Whether anything is in its log.
     pub(super) fn has_log(&self) -> bool {
         beside(&self.path, "-wal").metadata().is_ok_and(|log| log.len() > 0)

@@ -8,7 +8,6 @@ use rusqlite::Transaction;
 
 use super::{Create, Database, DatabaseError, Obstacle, OpenError, Opening, PATIENCE};
 
-mod checked;
 mod opening;
 mod state;
 

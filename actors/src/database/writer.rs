@@ -98,7 +98,7 @@ fn run(opened: Opened, place: &Place, waiting: &Waiting) {
         }
     }
     match close(&connection, &mut lock, place) {
-        Ok(Closed::WrittenBack) => forget_log(&connection, &mut lock, place),
+        Ok(Closed::WrittenBack) => forget_log(&connection, &mut lock),
         Ok(Closed::Moved) => {}
         Err(error) if matches!(place.check(), Err(Moved::Log)) => {
             tracing::error!(
@@ -141,8 +141,8 @@ fn close(connection: &Connection, lock: &mut Lock, place: &Place) -> rusqlite::R
 
 /// The log goes after the lock says that nothing is in it. Where that cannot be noted it stays: a lock that says that the
 /// store is open, and no log, is what somebody's removing it looks like.
-fn forget_log(connection: &Connection, lock: &mut Lock, place: &Place) {
-    if let Err(error) = lock.closed(place.path()) {
+fn forget_log(connection: &Connection, lock: &mut Lock) {
+    if let Err(error) = lock.closed() {
         tracing::warn!(%error, "the end of the store could not be noted in its lock; its log stays");
         if let Err(error) = keep_log(connection) {
             tracing::warn!(%error, "the store's log could not be kept");

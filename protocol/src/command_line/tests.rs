@@ -86,3 +86,15 @@ fn each_shell_has_a_script_that_knows_every_command_and_nothing_hidden() {
         assert!(!offers.iter().any(|offer| script.contains(offer)), "{shell:?}: {script}");
     }
 }
+
+// case: O-62
+#[test]
+fn a_token_among_the_words_is_refused_before_they_are_read_and_not_said_again() {
+    let words = |words: &[&str]| without_tokens(words.iter().map(OsString::from));
+    assert!(words(&["tenure", "node", "edge-1"]).is_ok());
+    for given in [["tenure", "node", "tenure_e1_abc"], ["tenure", "--socket=tenure_e1_abc", "nodes"]] {
+        let refusal = words(&given).unwrap_err();
+        assert!(refusal.is("token_in_arguments") && refusal.remedy.contains("--token-file"));
+        assert!(!refusal.in_words("tenure").contains("tenure_e1_"));
+    }
+}

@@ -20,7 +20,7 @@ pub(super) fn order(entries: &[Entry]) -> Result<Vec<usize>, DeclarationError> {
     for (at, entry) in entries.iter().enumerate() {
         for need in needs(entry) {
             let missing = || DeclarationError::NeedMissing { key: entry.key(), needs: need.to_string() };
-            let place = *places.get(need.to_string().as_str()).ok_or_else(missing)?;
+            let place = *places.get(need.text().as_str()).ok_or_else(missing)?;
             needed_by[place].push(at);
             waiting[at] += 1;
         }
