@@ -8,9 +8,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser, Subcommand};
 use serde::Serialize;
 use tenure_actors::clock;
-use tenure_protocol::command_line::{Shell, mistake};
+use tenure_protocol::command_line::{Shell, mistake, token_as_an_argument, without_tokens};
 use tenure_protocol::refusal::{Explain as _, Refusal};
-use tenure_protocol::token;
 
 use crate::daemon::StartRefused;
 use crate::ground::Ground;
@@ -113,10 +112,9 @@ enum Done {
 /// The program. Reads the arguments of the process.
 pub fn main() -> ExitCode {
     tenure_actors::privacy::keep();
-    // Before the arguments are read: what is wrong with them would be said with the words themselves.
     let json = std::env::args_os().any(|word| word == "--json");
-    if std::env::args_os().any(|word| token::is_in(&word.to_string_lossy())) {
-        refuse(&enrol::as_an_argument(), json);
+    if let Err(refusal) = without_tokens(std::env::args_os()) {
+        refuse(&refusal, json);
         return ExitCode::from(3);
     }
     let cli = match Cli::try_parse() {
@@ -131,7 +129,7 @@ pub fn main() -> ExitCode {
     let done = match cli.command {
         Command::Run { die_with_parent } => run::run(ground, die_with_parent),
         Command::Enrol { token: Some(_), .. } | Command::Enrol { argument: Some(_), .. } => {
-            Err(enrol::as_an_argument())
+            Err(token_as_an_argument())
         }
         Command::Enrol { token_file, .. } => enrol::enrol(ground, token_file, json),
         Command::Status => look::status(&ground, json),

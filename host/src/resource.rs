@@ -13,7 +13,7 @@ use tenure_protocol::resource::{
     DirectorySpec, FileSpec, PackageSpec, PackageWanted, Principal, ResourceKey, Spec,
 };
 
-use crate::ground::own::{Touch, by_text};
+use crate::ground::own::Touch;
 use crate::store::{State, Store};
 use crate::walk::change::{Fresh, Owner};
 use crate::walk::read::{Found, ReadError, Stat};
@@ -108,6 +108,8 @@ pub enum Seen {
         unfinished: Option<String>,
         /// Somebody put it on hold.
         hold: bool,
+        /// When it was brought, in seconds since 1970; none where its manager does not say.
+        brought: Option<i64>,
     },
     /// A unit, as the service manager knows it.
     Unit(Box<Shown>),
@@ -138,6 +140,7 @@ impl Seen {
                 enabled: Some(shown.is_enabled()),
                 running: Some(shown.is_up()),
                 masked: shown.masked() == Some(Until::Undone),
+                mask: None,
                 on: BTreeMap::new(),
             }),
             Self::Link { .. } | Self::Other { .. } | Self::Package { .. } => None,
@@ -220,7 +223,7 @@ enum Step {
     Replace(Fresh, Stat),
     ReplaceLink(Fresh, String),
     SetFile { seen: Stat, mode: u32, owner: Option<Owner> },
-    SetDirectory { seen: Stat, mode: u32, owner: Option<Owner> },
+    SetDirectory { seen: Stat, while_empty: bool, mode: u32, owner: Option<Owner> },
     RemoveFile(Stat),
     RemoveDirectory,
 }
@@ -244,7 +247,9 @@ impl Prepared {
             Step::Replace(fresh, seen) => fresh.replace(name, &seen),
             Step::ReplaceLink(fresh, to) => fresh.replace_link(name, &to),
             Step::SetFile { seen, mode, owner } => dir.set_file(name, &seen, mode, owner),
-            Step::SetDirectory { seen, mode, owner } => dir.set_directory(name, &seen, mode, owner),
+            Step::SetDirectory { seen, while_empty, mode, owner } => {
+                dir.set_directory(name, &seen, while_empty, mode, owner)
+            }
             Step::RemoveFile(seen) => dir.remove_file(name, &seen),
             Step::RemoveDirectory => dir.remove_directory(name),
         };
@@ -322,7 +327,7 @@ impl Site<'_> {
 
     /// What the path says as it is written, and as it reads once the links on the way are resolved.
     fn spelling(&self, path: &DeclaredPath) -> Touch {
-        spelt(path, &self.walker.reach(path))
+        self.spelt(path, &self.walker.reach(path))
     }
 
     /// What lies at `path`. What is the host's own is refused (H-02); `above`: whether a directory in which the host's
@@ -331,7 +336,7 @@ impl Site<'_> {
     pub fn look(&self, path: &DeclaredPath, read: Option<u64>, above: bool) -> Result<Seen, Trouble> {
         let refused = |touch| touch == Touch::Ours || above && touch == Touch::Above;
         let reached = self.walker.reach(path);
-        if refused(spelt(path, &reached)) {
+        if refused(self.spelt(path, &reached)) {
             return Err(Trouble::own_file(path));
         }
         let (dir, name) = reached.map_err(walking)?;
@@ -345,6 +350,7 @@ impl Site<'_> {
         let own = |stat: &Stat| refused(self.walker.touch(stat.inode));
         match dir.look(name).map_err(|errno| looking(path, errno.into()))? {
             Found::Nothing => Ok(Seen::Nothing),
+            Found::Link { .. } if self.walker.leads_to_ours(&dir, name) => Err(Trouble::own_file(path)),
             Found::Link { to } => Ok(Seen::Link { to }),
             Found::Other { what } => Ok(Seen::Other { what }),
             Found::Directory(stat) | Found::File(stat) if own(&stat) => Err(Trouble::own_file(path)),
@@ -367,7 +373,7 @@ impl Site<'_> {
     /// The directory `path` lies in, for a change: this time it must be there.
     fn parent<'p>(&self, path: &'p DeclaredPath) -> Result<(Arc<Dir>, &'p str), Trouble> {
         let (dir, name) = self.walker.parent(path).map_err(walking)?;
-        if dir.is_ours() || by_text(&format!("{}/{name}", dir.name())) == Touch::Ours {
+        if dir.is_ours() || self.walker.touch_of(&format!("{}/{name}", dir.name())) == Touch::Ours {
             Err(Trouble::own_file(path))
         } else {
             Ok((dir, name))
@@ -439,22 +445,22 @@ impl Site<'_> {
         }
         Ok(differs)
     }
-}
 
-/// What the path says as it is written, and as it reads where the walk there came to.
-fn spelt(path: &DeclaredPath, reached: &Result<(Arc<Dir>, &str), WalkError>) -> Touch {
-    let written = by_text(path.as_str());
-    let resolved = match reached {
-        // No link was on the way.
-        Ok((dir, rest)) if is_joined(path.as_str(), dir.name(), rest) => written,
-        Ok((dir, rest)) => by_text(&format!("{}/{rest}", dir.name())),
-        // Where the walk is barred nothing is changed either.
-        Err(_) => Touch::No,
-    };
-    match (written, resolved) {
-        (Touch::Ours, _) | (_, Touch::Ours) => Touch::Ours,
-        (Touch::Above, _) => Touch::Above,
-        (Touch::No, resolved) => resolved,
+    /// What the path says as it is written, and as it reads where the walk there came to.
+    fn spelt(&self, path: &DeclaredPath, reached: &Result<(Arc<Dir>, &str), WalkError>) -> Touch {
+        let written = self.walker.touch_of(path.as_str());
+        let resolved = match reached {
+            // No link was on the way.
+            Ok((dir, rest)) if is_joined(path.as_str(), dir.name(), rest) => written,
+            Ok((dir, rest)) => self.walker.touch_of(&format!("{}/{rest}", dir.name())),
+            // Where the walk is barred nothing is changed either.
+            Err(_) => Touch::No,
+        };
+        match (written, resolved) {
+            (Touch::Ours, _) | (_, Touch::Ours) => Touch::Ours,
+            (Touch::Above, _) => Touch::Above,
+            (Touch::No, resolved) => resolved,
+        }
     }
 }
 

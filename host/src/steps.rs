@@ -115,8 +115,12 @@ pub const PACKAGES_CHANGED: Step = Step::named("packages.changed");
 pub const PACKAGES_FORGOTTEN: Step = Step::named("packages.forgotten");
 /// A unit was enabled, disabled, started, stopped, restarted or reloaded.
 pub const UNIT_ACTED: Step = Step::named("unit.acted");
+/// That unit files are about to be changed, which the service manager will have to read.
+pub const UNITS_NOTED: Step = Step::named("units.noted");
 /// The service manager has read its unit files.
 pub const UNITS_READ: Step = Step::named("units.read");
+/// It has read all of them, and that is noted no more.
+pub const UNITS_FORGOTTEN: Step = Step::named("units.forgotten");
 
 /// What every host passes on its way, also in a folder.
 pub const STEPS: [Step; 46] = [
@@ -169,5 +173,12 @@ pub const STEPS: [Step; 46] = [
 ];
 
 /// What a machine passes besides, where it has a package manager and a service manager.
-pub const STEPS_OF_A_MACHINE: [Step; 5] =
-    [PACKAGES_NOTED, PACKAGES_CHANGED, PACKAGES_FORGOTTEN, UNIT_ACTED, UNITS_READ];
+pub const STEPS_OF_A_MACHINE: [Step; 7] = [
+    PACKAGES_NOTED,
+    PACKAGES_CHANGED,
+    PACKAGES_FORGOTTEN,
+    UNIT_ACTED,
+    UNITS_NOTED,
+    UNITS_READ,
+    UNITS_FORGOTTEN,
+];

@@ -30,6 +30,7 @@ mod schema;
 mod spool;
 mod transaction;
 mod trouble;
+mod unread;
 
 pub use back::{LEAST_ROOM, PutBackError};
 pub use content::{ContentError, Reader};

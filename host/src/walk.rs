@@ -29,7 +29,8 @@ mod times;
 pub struct Dir {
     fd: OwnedFd,
     inode: Inode,
-    /// Its path from the root, links resolved; empty for the root.
+    /// Its path from the root, links resolved; empty for the root. One that the host's own things lie in is called by its
+    /// own path, wherever it is mounted.
     name: String,
     /// Where `..` leads; none for the root, which is its own parent.
     parent: Option<Arc<Self>>,
@@ -168,6 +169,45 @@ impl<'a> Walker<'a> {
         }
     }
 
+    /// What a path with its links resolved is to the host's own files: also of what is not there.
+    pub fn touch_of(&self, text: &str) -> Touch {
+        self.own.by_text(text)
+    }
+
+    /// Whether the link at `name`, if root alone could have made it, leads to something of the host's own: also to what
+    /// is not there yet, and also by other links.
+    pub fn leads_to_ours(&self, dir: &Arc<Dir>, name: &str) -> bool {
+        let (mut dir, mut name) = (Arc::clone(dir), name.to_owned());
+        for _ in 0..MOST_LINKS {
+            if self.is_ours(&dir, &name) {
+                return true;
+            }
+            let Some(to) = self.roots_link(&dir, &name) else { return false };
+            let from = if to.starts_with('/') { &self.root } else { &dir };
+            let (above, last) = last_name(&to);
+            let Ok(reached) = self.along(from, above, &to, &mut MOST_LINKS.clone()) else { return false };
+            let Some(last) = last else { return reached.ours };
+            (dir, name) = (reached, last.to_owned());
+        }
+        // Links without end lead nowhere, for the kernel too.
+        false
+    }
+
+    fn is_ours(&self, dir: &Dir, name: &str) -> bool {
+        let touches = |stat: FileStat| self.own.touch(inode(&stat)) == Touch::Ours;
+        dir.ours
+            || self.own.by_text(&format!("{}/{name}", dir.name)) == Touch::Ours
+            || dir.stat(name).ok().flatten().is_some_and(touches)
+    }
+
+    /// Where the link at `name` leads, if it is one that root alone could have made.
+    fn roots_link(&self, dir: &Dir, name: &str) -> Option<String> {
+        let fd = openat(&dir.fd, name, THROUGH, Mode::empty()).ok()?;
+        let stat = fstat(&fd).ok()?;
+        let is_roots = dir.trusted && kind(&stat) == SFlag::S_IFLNK && self.trust.owner(stat.st_uid);
+        is_roots.then(|| readlinkat(&fd, "").ok()?.into_string().ok()).flatten()
+    }
+
     /// What something that was seen is to the host's own files.
     pub fn touch(&self, inode: Inode) -> Touch {
         self.own.touch(inode)
@@ -176,6 +216,22 @@ impl<'a> Walker<'a> {
     /// Whether root, or in a sandbox the user who runs it, is the owner.
     pub fn is_trusted_owner(&self, uid: u32) -> bool {
         self.trust.owner(uid)
+    }
+
+    /// Who else than root can change what the names in `dir`, or those on the way to it, stand for; in words.
+    pub fn who_else(&self, dir: &Dir) -> Option<String> {
+        let above = std::iter::successors(Some(dir), |dir| dir.parent.as_deref());
+        above.into_iter().find_map(|dir| {
+            let stat = fstat(&dir.fd).ok().filter(|stat| !self.trust.alone(stat))?;
+            let name = if dir.name.is_empty() { "/".to_owned() } else { shown(&dir.name, 200) };
+            Some(if !self.trust.owner(stat.st_uid) {
+                format!("{name} is of the user {}", stat.st_uid)
+            } else if stat.st_mode & 0o002 != 0 {
+                format!("anybody can write {name}")
+            } else {
+                format!("the group {} can write {name}", stat.st_gid)
+            })
+        })
     }
 
     fn directory(&self, path: &str) -> Result<Arc<Dir>, WalkError> {
@@ -213,7 +269,7 @@ impl<'a> Walker<'a> {
                 Ok(Arc::new(Dir {
                     fd,
                     inode,
-                    name: format!("{}/{name}", dir.name),
+                    name: self.own.known(inode).map_or_else(|| format!("{}/{name}", dir.name), str::to_owned),
                     parent: Some(Arc::clone(dir)),
                     trusted: dir.trusted && self.trust.alone(&stat),
                     ours: dir.ours || self.own.touch(inode) == Touch::Ours,
@@ -242,7 +298,12 @@ impl<'a> Walker<'a> {
             return Err(WalkError::Link { at: at(), to: shown(&to, 200) });
         }
         *links = links.checked_sub(1).ok_or_else(|| WalkError::TooManyLinks { at: at() })?;
-        let mut reached = Arc::clone(if to.starts_with('/') { &self.root } else { dir });
+        self.along(if to.starts_with('/') { &self.root } else { dir }, &to, path, links)
+    }
+
+    /// The directory at `to` from `from`. `path` is how the declaration spells where we are.
+    fn along(&self, from: &Arc<Dir>, to: &str, path: &str, links: &mut u32) -> Result<Arc<Dir>, WalkError> {
+        let mut reached = Arc::clone(from);
         for name in to.split('/').filter(|name| !matches!(*name, "" | ".")) {
             reached = match name {
                 ".." => reached.parent.clone().unwrap_or(reached),
@@ -308,6 +369,15 @@ impl Dir {
 impl AsFd for Dir {
     fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
         self.fd.as_fd()
+    }
+}
+
+/// Where a link leads: the directory, and the name in it; none where it is the directory itself.
+fn last_name(to: &str) -> (&str, Option<&str>) {
+    let trimmed = to.trim_end_matches('/');
+    match trimmed.rsplit_once('/').unwrap_or(("", trimmed)) {
+        (_, "" | "." | "..") => (to, None),
+        (above, last) => (above, Some(last)),
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tenure_actors::clock;
 use tenure_actors::file::{self, FileError, Links};
+use tenure_protocol::command_line::token_as_an_argument;
 use tenure_protocol::refusal::{Explain as _, Refusal, chain};
 use tenure_protocol::rescue::{Enrol, EnrolledAs};
 use tenure_protocol::secret::Secret;
@@ -23,7 +24,7 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(200);
 
 pub(super) fn enrol(ground: Ground, file: Option<PathBuf>, json: bool) -> Result<Done, Refusal> {
     let text = match file.as_deref() {
-        None => return Err(as_an_argument()),
+        None => return Err(token_as_an_argument()),
         Some(path) if path == Path::new("-") => from_standard_input()?,
         Some(path) => from_file(path)?,
     };
@@ -99,17 +100,6 @@ fn unreadable(error: FileError) -> Refusal {
         format!("the token cannot be read: {}", chain(&error)),
         "nothing was sent, and nothing was changed",
         "name the file that holds the token, or `-` and give it on standard input",
-    )
-}
-
-/// The token stood in the arguments, where every user of this machine could read it.
-pub(super) fn as_an_argument() -> Refusal {
-    Refusal::new(
-        "token_in_arguments",
-        "the token was given as an argument",
-        "arguments can be read by everybody on this machine while the program runs, and stay in the shell's history",
-        "put it into a file of yours with mode 0600 and run `tenure-host enrol --token-file FILE`, or give it on \
-         standard input with `--token-file -`; if others may have seen it, run `tenure reinvite NODE --revoke-now`",
     )
 }
 

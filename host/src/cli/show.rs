@@ -2,7 +2,7 @@
 
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
-use tenure_protocol::foresight::{Foreseen, ForeseenLine, Verdict};
+use tenure_protocol::foresight::{Foreseen, in_words};
 use tenure_protocol::id::Millis;
 use tenure_protocol::outcome::{Origin, ResourceOutcome};
 use tenure_protocol::refusal::Refusal;
@@ -153,27 +153,11 @@ pub(super) fn plan(foreseen: &Foreseen) -> String {
     }
     let mut text = String::new();
     for line in lines {
-        // Which of the three it is, and where that is not all of it, how.
-        let word = match (line.verdict.as_str(), line.what.as_str()) {
-            (verdict, what) if verdict == what => verdict.to_owned(),
-            (verdict, what) => format!("{verdict}: {what}"),
-        };
-        text.push_str(&format!("{word:<14}{} ({})\n", shown(&line.key, 300), shown(&line.module, 63)));
-        for detail in &line.detail {
-            text.push_str(&format!("{MARGIN}{}\n", tabbed(detail)));
-        }
-        if !line.packages.is_empty() {
-            text.push_str(&format!("{MARGIN}the package transaction, simulated:\n"));
-        }
-        for one in &line.packages {
-            let version = |version: &Option<String>| {
-                version.as_deref().map_or_else(|| "none".to_owned(), |version| shown(version, 100))
-            };
-            let (name, from, to) = (shown(&one.name, 100), version(&one.from), version(&one.to));
-            text.push_str(&format!("{MARGIN}  {name}  {from} → {to}\n"));
-        }
+        let (head, below) = line.in_words();
+        text.push_str(&format!("{head}\n"));
+        below.iter().for_each(|line| text.push_str(&format!("{MARGIN}{line}\n")));
     }
-    text.push_str(&format!("{}; nothing was changed", sum(lines)));
+    text.push_str(&format!("{}; nothing was changed", in_words(lines)));
     if let Some(Refusal { code, happened, remedy, .. }) = &foreseen.refused {
         let (happened, code, remedy) = (shown(happened, 500), shown(code, 64), shown(remedy, 500));
         text.push_str(&format!("\nrefused whole, so that none of it is done: {happened} ({code})\n{remedy}"));
@@ -181,20 +165,7 @@ pub(super) fn plan(foreseen: &Foreseen) -> String {
     text
 }
 
-const MARGIN: &str = "              ";
-
-/// Tabs stay, being ordinary in configuration.
-fn tabbed(text: &str) -> String {
-    text.split('\t').map(|part| shown(part, 1000)).collect::<Vec<_>>().join("\t")
-}
-
-fn sum(lines: &[ForeseenLine]) -> String {
-    let count = |verdict| lines.iter().filter(|line| line.verdict == verdict).count();
-    let counted =
-        [Verdict::Change, Verdict::Keep, Verdict::CannotKnow].map(|verdict| (count(verdict), verdict));
-    let words = counted.into_iter().filter(|(count, _)| *count > 0);
-    words.map(|(count, verdict)| format!("{count} {}", verdict.as_str())).collect::<Vec<_>>().join(", ")
-}
+const MARGIN: &str = "      ";
 
 /// The table without the spaces around its lines.
 fn lines(table: &Table) -> String {

@@ -20,7 +20,7 @@ fn a_token_among_the_arguments_is_taken_only_to_be_refused() {
         };
         assert!(token.is_some() || argument.is_some());
     }
-    let refusal = enrol::as_an_argument();
+    let refusal = token_as_an_argument();
     assert_eq!(refusal.code, "token_in_arguments");
     assert!(refusal.remedy.contains("--token-file") && !refusal.happened.contains("tenure_e1_"));
 }
@@ -56,41 +56,4 @@ fn the_help_is_the_golden_text() {
     }
     let golden = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(golden == help(), "the help changed: run `tests/run bless` and read what changed");
-}
-
-/// What somebody may mistype, with a bar between the words.
-const MISTYPED: [&str; 10] = [
-    "tenure-host",
-    "tenure-host|stats",
-    "tenure-host|enrol",
-    "tenure-host|enrol|--token-file",
-    "tenure-host|status|--jsn",
-    "tenure-host|plan|a|b",
-    "tenure-host|completions",
-    "tenure-host|completions|csh",
-    "tenure-host|status|--root",
-    "tenure-host|run|now",
-];
-
-/// What is said of each.
-fn mistakes() -> String {
-    let mut text = String::new();
-    for line in MISTYPED {
-        let words: Vec<&str> = line.split('|').collect();
-        let error = Cli::try_parse_from(&words).expect_err(line);
-        let refusal = mistake(&error, Cli::command(), words.iter().map(Into::into)).expect(line);
-        text.push_str(&format!("$ {}\n{}\n\n", words.join(" "), refusal.in_words("tenure-host")));
-    }
-    text
-}
-
-// case: O-68
-#[test]
-fn what_is_said_of_a_mistyped_line_is_the_golden_text() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/mistakes/tenure-host.txt");
-    if std::env::var_os("BLESS").is_some() {
-        std::fs::write(&path, mistakes()).unwrap();
-    }
-    let golden = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(golden == mistakes(), "run `tests/run bless` and read what changed:\n{}", mistakes());
 }

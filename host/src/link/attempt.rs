@@ -87,10 +87,9 @@ async fn open(around: &Around) -> Result<Open, Farewell> {
         Ok(welcome) => welcome,
         Err(error) => {
             let farewell = error.farewell();
-            if is_withdrawn(farewell.reason()) {
-                tell::last_words(around, &start.identity, &mut connection).await;
-            }
-            return Err(farewell);
+            let is_told = !is_withdrawn(farewell.reason())
+                || tell::last_words(around, &start.identity, &mut connection).await;
+            return Err(if is_told { farewell } else { Farewell::Unheard(farewell.reason().clone()) });
         }
     };
     let identity = keep(around, &start, &welcome, &reached).await.map_err(Farewell::Unreached)?;

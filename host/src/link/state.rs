@@ -39,6 +39,8 @@ pub enum Farewell {
         /// Not before that.
         retry_after: Duration,
     },
+    /// The standing was withdrawn, and what the machine still had to tell of its work did not all get out.
+    Unheard(Refusal),
 }
 
 /// How long to wait before the next dial. Each is spread, so that a fleet does not come back in one second (O-61).
@@ -53,7 +55,7 @@ pub enum Pause {
 }
 
 /// Only a new token helps, and who holds one dials at once; asked again now and then all the same, since a record that
-/// was lost may be restored, and what this machine did meanwhile is still taken (O-57).
+/// was lost may be restored, and what this machine did meanwhile is still taken (O-57). As long where it did not get out.
 const ONLY_A_TOKEN: Duration = Duration::from_secs(5 * 60);
 /// Another session of this node opened: whoever is the second should not push the first out at once.
 const AFTER_SUPERSEDED: Duration = Duration::from_secs(15);
@@ -120,7 +122,10 @@ impl Farewell {
     /// Why, in words.
     pub const fn reason(&self) -> &Refusal {
         match self {
-            Self::Unreached(reason) | Self::Lost(reason) | Self::Refused { reason, .. } => reason,
+            Self::Unreached(reason)
+            | Self::Lost(reason)
+            | Self::Refused { reason, .. }
+            | Self::Unheard(reason) => reason,
         }
     }
 
@@ -128,6 +133,7 @@ impl Farewell {
     pub fn pause(&self) -> Pause {
         match self {
             Self::Unreached(_) | Self::Lost(_) => Pause::Backoff,
+            Self::Unheard(_) => Pause::AtLeast(ONLY_A_TOKEN),
             Self::Refused { reason, retry_after } => match reason.code.as_str() {
                 "retired" => Pause::Rarely,
                 "superseded" => Pause::AtLeast(AFTER_SUPERSEDED.max(*retry_after).min(MOST_IMPOSED)),

@@ -174,12 +174,12 @@ async fn events(around: &Around, identity: &StoredIdentity, outgoing: &Outgoing)
 }
 
 /// What a machine whose standing was withdrawn still has to tell of what it did (X-9, O-57): its events, and nothing
-/// else. What is not taken waits for the next try.
+/// else. What is not taken waits for the next try. False: it broke off, and would be taken by whoever listens to its end.
 pub(super) async fn last_words<S: AsyncRead + AsyncWrite>(
     around: &Around,
     identity: &StoredIdentity,
     connection: &mut Connection<S>,
-) {
+) -> bool {
     let to = format!("node/{}", identity.node);
     let telling = async {
         // The greeting was the first request of this connection.
@@ -198,9 +198,16 @@ pub(super) async fn last_words<S: AsyncRead + AsyncWrite>(
         }
     };
     match timeout(ANSWER_WITHIN, telling).await {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::debug!(error = %chain(&error), "last words not told yet"),
-        Err(_) => tracing::debug!("last words not told yet"),
+        Ok(Ok(())) => true,
+        Ok(Err(error)) => {
+            tracing::debug!(error = %chain(&error), "last words not told yet");
+            // In its own words the control plane takes no more of them.
+            matches!(error, TellError::NothingTaken | TellError::Refused(GreetingError::Refused(_)))
+        }
+        Err(_) => {
+            tracing::debug!("last words not told yet");
+            false
+        }
     }
 }
 

@@ -42,7 +42,7 @@ impl<'a> Turn<'a> {
         let never = || Err(Trouble::failed("could_not_look", "its turn to be looked at never came"));
         let sight = sight.unwrap_or_else(never);
         let keeps_found = hold::keeps(&declaration.header, resource, &sight, records);
-        let record = records.get(&resource.key.to_string());
+        let record = records.get(&resource.key.text());
         let decision = Decision::Keep(None);
         let mut turn = Self { resource, record, keeps_found, decision, seen: None, temporary: String::new() };
         turn.decide(Some(sight), now);
@@ -81,7 +81,7 @@ impl<'a> Turn<'a> {
             }
         }
         Some(Intent {
-            key: self.resource.key.to_string(),
+            key: self.resource.key.text(),
             module: self.resource.module.as_str().to_owned(),
             origin,
             earlier,
@@ -121,7 +121,8 @@ impl<'a> Turn<'a> {
 fn earlier(change: &plan::Change, seen: Option<&Seen>) -> State {
     match (change.earlier.clone(), seen) {
         (State::Unit { enabled, running, on, .. }, Some(Seen::Unit(shown))) => {
-            State::Unit { enabled, running, masked: shown.masked() == Some(Until::Undone), on }
+            let masked = shown.masked() == Some(Until::Undone);
+            State::Unit { enabled, running, masked, mask: None, on }
         }
         (earlier, _) => earlier,
     }

@@ -19,6 +19,7 @@ use super::attempt::{Attempt, place, sync};
 use super::book::{Book, Verdict};
 use super::item::{Item, NOT_AS_WRITTEN};
 use super::lane::{Lane, lane};
+use super::reread::Unread;
 use super::trigger::Triggers;
 use crate::ground::own::is_unit_file;
 use crate::resource::package::{Declared, Names};
@@ -58,8 +59,9 @@ pub(super) struct Engine<'a> {
     pub(super) touched: bool,
     /// The keys that were recorded in this pass.
     pub(super) recorded: HashSet<String>,
-    /// A file was changed from which the service manager reads its units.
-    pub(super) unit_files: bool,
+    /// What the service manager has not read yet of the files of its units, and whether that is noted in the store.
+    pub(super) unread: Unread,
+    pub(super) noted_unread: bool,
     /// What was taken and not yet done, and the keys of it.
     taken: Vec<Item<'a>>,
     pending: HashSet<&'a ResourceKey>,
@@ -90,7 +92,8 @@ impl<'a> Engine<'a> {
             moved: false,
             touched: false,
             recorded: HashSet::new(),
-            unit_files: false,
+            unread: Unread::Nothing,
+            noted_unread: false,
             taken: Vec::new(),
             pending: HashSet::new(),
         }
@@ -120,12 +123,12 @@ impl<'a> Engine<'a> {
     pub(super) fn settle(&mut self, resource: &'a Resource, verdict: Verdict) {
         if matches!(verdict.outcome, Outcome::Applied | Outcome::Removed) {
             self.touched = true;
-            self.triggers.changed(&resource.key.to_string());
+            self.triggers.changed(&resource.key.text());
         }
         if let Some(needed) = self.needed.get_mut(&resource.key) {
             *needed = Some(verdict.outcome.is_as_declared());
         }
-        self.book.write(&resource.key.to_string(), resource.module.as_str(), verdict);
+        self.book.write(&resource.key.text(), resource.module.as_str(), verdict);
     }
 
     /// Does what was taken before, where the next one needs it, follows it, or is worked on otherwise. `is_taken`: the
@@ -167,15 +170,15 @@ impl<'a> Engine<'a> {
 
     /// Why nothing is changed now, if nothing is.
     pub(super) fn halted(&self) -> Option<Verdict> {
-        if let Some(trouble) = &self.stopped {
-            let why =
-                format!("nothing is changed while it could not be recorded: {}", trouble.refusal.happened);
-            return Some(Verdict::because(Outcome::Outstanding, "store_unwritable", why));
-        }
-        let cancelled = self.cancelled.load(Ordering::Relaxed);
-        cancelled.then(|| {
-            Verdict::because(Outcome::Outstanding, "cancelled", "the pass was ended before its turn came")
-        })
+        let cancelled = || self.cancelled.load(Ordering::Relaxed).then(Trouble::cancelled);
+        self.unwritable().or_else(cancelled).map(Verdict::from)
+    }
+
+    /// Why nothing more can be recorded, if nothing can.
+    pub(super) fn unwritable(&self) -> Option<Trouble> {
+        let trouble = self.stopped.as_ref()?;
+        let why = format!("nothing is changed while it could not be recorded: {}", trouble.refusal.happened);
+        Some(Trouble::outstanding("store_unwritable", why))
     }
 
     /// Stops all further changes: they could not be recorded (O-05).
@@ -225,6 +228,7 @@ impl<'a> Engine<'a> {
 
     fn flush_small(&mut self, taken: &[Item<'a>]) {
         for group in taken.chunks(GROUP) {
+            self.note_changes(group);
             if !self.leave_if_halted(group) {
                 let site = self.site.fresh();
                 let placed = group.iter().map(|item| place(item.prepare(&site))).collect();
@@ -254,6 +258,7 @@ impl<'a> Engine<'a> {
             drop(sender);
             let mut ready = Ready { receiver, early: HashMap::new() };
             for (number, group) in taken.chunks(GROUP).enumerate() {
+                self.note_changes(group);
                 if self.leave_if_halted(group) {
                     stop.store(true, Ordering::Relaxed);
                     continue;
@@ -263,6 +268,13 @@ impl<'a> Engine<'a> {
                 self.finish(group, placed);
             }
         });
+    }
+
+    /// Notes what the service manager will have to read of a group.
+    fn note_changes(&mut self, group: &[Item<'a>]) {
+        if group.iter().any(|item| item.changes() && is_unit_file(&item.resource.key)) {
+            self.note_unread();
+        }
     }
 
     /// Says of a whole group that its turn did not come, if it does not.
@@ -280,9 +292,9 @@ impl<'a> Engine<'a> {
         let begun: Vec<bool> = attempts.iter().map(|attempt| attempt.begun).collect();
         let unsynced = sync(attempts.iter().filter_map(|attempt| attempt.placed.as_ref().ok()?.as_ref()));
         let is_unit = |item: &Item<'_>| is_unit_file(&item.resource.key);
-        self.unit_files |= group.iter().zip(&begun).any(|(item, begun)| *begun && is_unit(item));
-        // Before the record: once that is there nobody would know that it was still to be done.
-        self.reload_units();
+        if group.iter().zip(&begun).any(|(item, begun)| *begun && is_unit(item)) {
+            self.unread = Unread::Something;
+        }
         let again = self.site.fresh();
         let look = |(item, attempt): (&Item<'_>, Attempt)| -> Result<_, Trouble> {
             let note = match attempt.placed? {
@@ -301,7 +313,7 @@ impl<'a> Engine<'a> {
             match item.altered(&self.site, self.book.now).filter(|_| begun && trouble.code == NOT_AS_WRITTEN)
             {
                 Some(record) => altered.push(record),
-                None if begun => drop(self.unsettled.insert(item.resource.key.to_string())),
+                None if begun => drop(self.unsettled.insert(item.resource.key.text())),
                 None => {}
             }
         }
@@ -324,7 +336,7 @@ impl<'a> Engine<'a> {
             Some((PACKAGE_REMARK, item, remark.reason.as_str()))
         });
         let event = |(kind, item, text): (&str, &Item<'_>, &str)| {
-            self.book.event(kind, &item.resource.key.to_string(), text)
+            self.book.event(kind, &item.resource.key.text(), text)
         };
         let events = drifts.chain(remarks).map(event).collect::<Vec<_>>();
         self.keep(records, events);
@@ -352,7 +364,7 @@ impl<'a> Engine<'a> {
     }
 
     pub(super) fn halted_by_store(&self) -> Option<Verdict> {
-        self.stopped.as_ref().and(self.halted())
+        self.unwritable().map(Verdict::from)
     }
 }
 

@@ -92,6 +92,7 @@ pub fn preview(input: &PreviewInput<'_>) -> Result<Vec<ForeseenLine>, DatabaseEr
         ahead: Ahead::new(&site),
         triggers: Triggers::new(input.declaration, &records),
         cut_short,
+        unread: input.store.map(Store::has_unread_units).transpose()?.unwrap_or_default(),
         became: HashMap::new(),
         secrets: input.store.map(Secrets::held).transpose()?.unwrap_or_default(),
         room: diff::Room::default(),
@@ -155,6 +156,8 @@ struct Foresight<'a> {
     triggers: Triggers,
     /// A pass was cut short, and what it began is ended first.
     cut_short: bool,
+    /// The service manager has not read all unit files that were changed, and a pass has it read them first.
+    unread: bool,
     /// What would become of those before.
     became: HashMap<&'a ResourceKey, What>,
     secrets: Secrets,

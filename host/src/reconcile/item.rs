@@ -7,7 +7,7 @@ use tenure_protocol::resource::{Resource, Spec};
 
 use super::book::Verdict;
 use super::plan::Change;
-use crate::resource::remark::CONFIGURATION_KEPT;
+use crate::resource::remark::{CONFIGURATION_KEPT, SCRIPT_FAILED};
 use crate::resource::{Kind, Prepared, Remark, Seen, Site, Trouble};
 use crate::store::{Record, State};
 
@@ -82,7 +82,7 @@ impl Item<'_> {
 
     pub(super) fn record(&self, change: &Change, applied: State, now: Millis) -> Record {
         Record {
-            key: self.resource.key.to_string(),
+            key: self.resource.key.text(),
             module: self.resource.module.as_str().to_owned(),
             origin: change.origin,
             earlier: change.earlier.clone(),
@@ -99,7 +99,7 @@ impl Item<'_> {
             .then(|| "owner and group are not set in a sandbox".to_owned());
         let drift = change.drift.as_ref().map(|drift| format!("repaired: {drift}"));
         let code = match (&drift, note.as_ref().map(|note| note.kind)) {
-            (_, Some(Kind::ScriptFailed)) => Some("package_script_failed"),
+            (_, Some(Kind::ScriptFailed)) => Some(SCRIPT_FAILED),
             (Some(_), _) => Some("drift"),
             (None, Some(Kind::ConfigurationKept)) => Some(CONFIGURATION_KEPT),
             (None, Some(Kind::CarriedOver)) => Some("carried_over"),

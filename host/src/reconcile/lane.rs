@@ -5,8 +5,9 @@ use tenure_protocol::resource::{Resource, Spec};
 use super::apply::GROUP;
 
 /// So many files are handed to the writing threads together: enough that they seldom wait for a group to be recorded,
-/// few enough that the directories they keep open fit a service of 1024 descriptors.
-const AT_ONCE: usize = 4 * GROUP;
+/// few enough that the directories they keep open fit a service of 1024 descriptors. So many units are enabled before
+/// the service manager reads its files anew, which it does for each such number.
+pub(super) const AT_ONCE: usize = 4 * GROUP;
 
 /// What is worked on together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +18,7 @@ pub(super) enum Lane {
     Small,
     /// Written beside by many threads.
     Large,
-    /// Acted on one by one, and looked at together.
+    /// Acted on one by one, with the files of all read anew once in between, and looked at together.
     Units,
 }
 
@@ -25,8 +26,8 @@ impl Lane {
     /// The most that is taken together.
     pub(super) const fn most(self) -> usize {
         match self {
-            Self::Large => AT_ONCE,
-            Self::Small | Self::Units => GROUP,
+            Self::Large | Self::Units => AT_ONCE,
+            Self::Small => GROUP,
             Self::Packages => usize::MAX,
         }
     }

@@ -98,7 +98,7 @@ fn created(path: &DeclaredPath, record: &Record, seen: &Seen) -> Leave {
 
 /// A package is removed, never purged, and the host's own never (H-02); one that was upgraded since is still ours.
 fn package(name: &PackageName, record: &Record, seen: &Seen) -> Leave {
-    let Seen::Package { version, unfinished, hold } = seen else { return Leave::Gone };
+    let Seen::Package { version, unfinished, hold, .. } = seen else { return Leave::Gone };
     if name.as_str() == OWN_PACKAGE {
         return Leave::Release("left: the host never removes itself".to_owned());
     }
@@ -119,7 +119,7 @@ fn package(name: &PackageName, record: &Record, seen: &Seen) -> Leave {
 fn unit(name: &UnitName, record: &Record, seen: &Seen) -> Leave {
     let (
         Seen::Unit(shown),
-        State::Unit { enabled, running, masked, .. },
+        State::Unit { enabled, running, masked, mask, .. },
         State::Unit { enabled: started, running: ran, .. },
     ) = (seen, &record.applied, &record.earlier)
     else {
@@ -128,7 +128,7 @@ fn unit(name: &UnitName, record: &Record, seen: &Seen) -> Leave {
     match shown.load {
         Load::Loaded => {}
         Load::NotFound => return Leave::Release("left: there is no such unit any more".to_owned()),
-        Load::Masked(Until::Undone) if *masked => {}
+        Load::Masked(Until::Undone) if shown.wears(*masked, *mask) => {}
         Load::Masked(_) | Load::Bad(_) => {
             return Leave::Release("left: it cannot be started or stopped now".to_owned());
         }
@@ -141,7 +141,8 @@ fn unit(name: &UnitName, record: &Record, seen: &Seen) -> Leave {
     let spec = UnitSpec {
         name: name.clone(),
         enabled: back(*enabled, *started, is_enabled),
-        running: back(*running, *ran, shown.is_up()),
+        // What the host's own unit requires goes on (H-02).
+        running: back(*running, *ran, shown.is_up()).filter(|runs| *runs || !shown.host.with_it),
         masked: (*masked && shown.masked().is_some()).then_some(false),
         restart_on: Vec::new(),
         reload_on: Vec::new(),

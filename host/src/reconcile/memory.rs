@@ -12,7 +12,7 @@ use tenure_protocol::id::{Digest, Millis};
 use tenure_protocol::outcome::{Outcome, ResourceOutcome};
 use tenure_protocol::path::DeclaredPath;
 use tenure_protocol::report::Summary;
-use tenure_protocol::resource::{Resource, ResourceKey, Spec};
+use tenure_protocol::resource::{ResourceKey, Spec};
 
 use super::plan::Sight;
 use crate::ground::own::Own;
@@ -53,7 +53,7 @@ pub(super) struct Still {
 pub(super) struct Entries {
     /// By position: where it begins in the declaration's bytes, and how long it is.
     places: Box<[(u32, u32)]>,
-    /// What needs something that was kept as found, and that.
+    /// What needs something that is not as declared for good, kept as found or not understood; and that.
     pub(super) barred: Box<[(u32, u32)]>,
     /// What some unit restarts or reloads on.
     pub(super) followed: Box<[u32]>,
@@ -229,26 +229,34 @@ impl Entries {
         let places = places.iter().map(short).collect::<Option<_>>()?;
         let mut entries = Self { places, barred: Box::default(), followed: Box::default() };
         let held = held(lines);
-        let follows = |resource: &Resource| resource.spec.follows().next().is_some();
-        if held.is_empty() && !declaration.resources().any(follows) {
+        let ties = |entry: &Entry| match entry {
+            Entry::Known(resource) => resource.spec.follows().next().is_some(),
+            Entry::Unsupported(_) => true,
+        };
+        if held.is_empty() && !declaration.entries.iter().any(ties) {
             return Some(entries);
         }
-        let placed = (0..).zip(&declaration.entries);
-        let known: Vec<(&Resource, u32)> = placed
-            .filter_map(|(position, entry)| match entry {
-                Entry::Known(resource) => Some((resource, position)),
-                Entry::Unsupported(_) => None,
-            })
-            .collect();
-        let at: HashMap<&ResourceKey, u32> =
-            known.iter().map(|(resource, at)| (&resource.key, *at)).collect();
-        let followed = known.iter().flat_map(|(resource, _)| resource.spec.follows());
-        entries.followed = followed.map(|key| at.get(key).copied()).collect::<Option<_>>()?;
-        let barred = known.iter().flat_map(|(resource, by)| {
-            let found = resource.needs.iter().filter(|need| held.contains(need));
-            found.filter_map(|need| Some((*by, *at.get(need)?)))
+        let mut at = HashMap::with_capacity(declaration.entries.len());
+        for (position, entry) in (0_u32..).zip(&declaration.entries) {
+            let (key, is_unknown) = match entry {
+                Entry::Known(resource) => (Some(resource.key.clone()), false),
+                Entry::Unsupported(unsupported) => (unsupported.key.parse().ok(), true),
+            };
+            at.extend(key.map(|key| (key, (position, is_unknown))));
+        }
+        let place = |key: &ResourceKey| at.get(key).map(|(position, _)| *position);
+        entries.followed = declaration
+            .resources()
+            .flat_map(|resource| resource.spec.follows())
+            .map(place)
+            .collect::<Option<_>>()?;
+        // What is not understood bars what needs it like what was kept as found.
+        let bars =
+            |need: &&ResourceKey| held.contains(need) || at.get(need).is_none_or(|(_, unknown)| *unknown);
+        let barred = declaration.resources().flat_map(|resource| {
+            resource.needs.iter().filter(bars).map(|need| Some((place(&resource.key)?, place(need)?)))
         });
-        entries.barred = barred.collect();
+        entries.barred = barred.collect::<Option<_>>()?;
         Some(entries)
     }
 
@@ -295,7 +303,7 @@ impl Looked {
                 (Some(path), seen) => paths.push((path, position, seen)),
                 (None, Some(seen)) => asked.push(Asked {
                     spec: resource.spec.clone(),
-                    applied: records.get(&resource.key.to_string()).map(|record| record.applied.clone()),
+                    applied: records.get(&resource.key.text()).map(|record| record.applied.clone()),
                     seen: seen.clone(),
                 }),
                 (None, None) => {}

@@ -4,13 +4,15 @@
 use std::sync::Arc;
 
 use tenure_protocol::outcome::{Origin, Outcome, ResourceOutcome};
-use tenure_protocol::resource::{PackageSpec, Resource, Spec};
+use tenure_protocol::resource::{PackageSpec, PackageWanted, Resource, Spec};
 
 use super::apply::Engine;
 use super::book::Verdict;
 use super::item::{Act, Item};
-use crate::resource::package::{Request, Terms, UNFINISHED, is_open, note, transact};
-use crate::resource::remark::CONFIGURATION_KEPT;
+use crate::resource::package::{
+    CUT_SHORT, Request, Terms, UNFINISHED, fails_still, is_open, note, transact, was_cut_short,
+};
+use crate::resource::remark::{CONFIGURATION_KEPT, SCRIPT_FAILED};
 use crate::resource::{Accounts, Remark, Seen, Site, Trouble};
 use crate::store::{Record, State};
 
@@ -27,7 +29,8 @@ impl<'a> Engine<'a> {
             .iter()
             .map(|item| {
                 let said = if item.changes() { said.next().unwrap_or(Ok(())) } else { Ok(()) };
-                self.read_back(&again, item, said).map(|record| (record, remark_of(&again, item)))
+                let note = remark_of(&again, item).or_else(|| left_by(said.as_ref().err()?, &again, item));
+                self.read_back(&again, item, said).map(|record| (record, note))
             })
             .collect();
         self.tell_of_others(taken, &mut made);
@@ -35,16 +38,28 @@ impl<'a> Engine<'a> {
         self.record(taken, made, Vec::new());
     }
 
-    /// One that is as declared. What lies beside the configuration that was kept is told until it is gone.
+    /// One that is as declared. What lies beside the configuration that was kept is told until it is gone, and a script
+    /// that failed until it has run again: the database of packages does not know of it.
     pub(super) fn leave_package(&mut self, resource: &'a Resource, spec: &PackageSpec) {
         let before = self.book.before(&resource.key.to_string());
-        let told = before.is_some_and(|before| before.code.as_deref() == Some(CONFIGURATION_KEPT));
-        let beside = told.then(|| note(self.site.tools, spec.name.as_str())).flatten();
-        let verdict = match beside {
-            Some(reason) => Verdict::because(Outcome::Unchanged, CONFIGURATION_KEPT, reason),
-            None => Verdict::plain(Outcome::Unchanged),
+        let verdict = match before.and_then(|before| before.code.as_deref()) {
+            Some(CONFIGURATION_KEPT) => note(self.site.tools, spec.name.as_str())
+                .map(|reason| Verdict::because(Outcome::Unchanged, CONFIGURATION_KEPT, reason)),
+            Some(SCRIPT_FAILED) => {
+                let reason = before.and_then(|before| before.reason.clone()).unwrap_or_default();
+                self.fails_still(resource, &reason)
+                    .then(|| Verdict::because(Outcome::Unchanged, SCRIPT_FAILED, reason))
+            }
+            Some(_) | None => None,
         };
-        self.settle(resource, verdict);
+        self.settle(resource, verdict.unwrap_or(Verdict::plain(Outcome::Unchanged)));
+    }
+
+    /// Whether nobody has brought anew, since we did, what is said to have failed; so too where nobody can look.
+    fn fails_still(&self, resource: &Resource, reason: &str) -> bool {
+        let records = self.store.records().ok();
+        let ours = records.as_ref().and_then(|records| records.get(&resource.key.to_string()));
+        ours.is_none_or(|ours| fails_still(self.site.tools, reason, ours.recorded_at))
     }
 
     /// One that is not as declared and is not tried. What was said when it was is told as long as nothing has changed.
@@ -133,6 +148,12 @@ impl<'a> Engine<'a> {
 
 fn remark_of(site: &Site<'_>, item: &Item<'_>) -> Option<Remark> {
     site.tools.remark_of(request(item)?.name)
+}
+
+/// What is told of one that is there though the transaction that was bringing it was ended.
+fn left_by(trouble: &Trouble, site: &Site<'_>, item: &Item<'_>) -> Option<Remark> {
+    let brings = |one: &Request<'_>| trouble.code == CUT_SHORT && *one.wanted != PackageWanted::Absent;
+    was_cut_short(site.tools, request(item).filter(brings)?.name)
 }
 
 fn request<'i>(item: &'i Item<'_>) -> Option<Request<'i>> {

@@ -38,8 +38,12 @@ pub(super) fn pass(input: &mut PassInput<'_>, memory: &mut Memory, moved: &[u32]
     let ran = pass::run_part(input, &still.summary);
     input.declaration = None;
     match ran {
-        Some(pass::RanPart { done, seen, recorded }) => {
+        Some(pass::RanPart { done, stands: Some((seen, recorded)) }) => {
             memory.keep_part((&declaration, &seen), (&done.outcomes, &recorded), &done.summary);
+            Some(done)
+        }
+        Some(pass::RanPart { done, stands: None }) => {
+            memory.still = None;
             Some(done)
         }
         None => {
@@ -49,7 +53,7 @@ pub(super) fn pass(input: &mut PassInput<'_>, memory: &mut Memory, moved: &[u32]
     }
 }
 
-/// These entries, and all that was kept as found which they need; none where a unit follows one of them.
+/// These entries, and all that bars them; none where a unit follows one of them.
 fn closed(entries: &Entries, moved: &[u32]) -> Option<Vec<u32>> {
     let mut part: BTreeSet<u32> = moved.iter().copied().collect();
     loop {

@@ -175,10 +175,9 @@ pub(super) fn run_with(
 /// What a pass over a part of what is declared came to.
 pub(super) struct RanPart {
     pub(super) done: PassDone,
-    /// What was there before anything was changed, by position; none where nobody could look.
-    pub(super) seen: Vec<Option<Seen>>,
-    /// The keys of which a record was written.
-    pub(super) recorded: HashSet<String>,
+    /// What was there before anything was changed, by position, none where nobody could look; and the keys of which a
+    /// record was written. None where that cannot stand until the next pass.
+    pub(super) stands: Option<(Vec<Option<Seen>>, HashSet<String>)>,
 }
 
 /// A pass over a part of what is declared, all of whose rest is as in `before`, the summary of the last pass. None where
@@ -192,7 +191,8 @@ pub(super) fn run_part(input: &PassInput<'_>, before: &Summary) -> Option<RanPar
     };
     let Ran { done, looked, found } =
         go(input, (now, known), (&Recall::default(), Scope::Part), look).ok()?;
-    Some(RanPart { done, seen: looked?, recorded: found?.recorded })
+    let is_kept = done.kept && done.store_trouble.is_none();
+    is_kept.then(|| RanPart { done, stands: looked.zip(found.map(|found| found.recorded)) })
 }
 
 /// How much of what is ours a declaration speaks of.
@@ -266,7 +266,8 @@ fn go<T>(
         }
         looked = reconcile(&mut engine, (declaration, scope), &records, &places, (input.looked, look));
     }
-    let is_settled = engine.unsettled.is_empty() && !engine.unrecorded && !respelt;
+    engine.end_rereading();
+    let is_settled = engine.unsettled.is_empty() && !engine.unrecorded && !engine.noted_unread && !respelt;
     let recorded = std::mem::take(&mut engine.recorded);
     let done = conclude(input, engine, begun, outside);
     let stands = is_settled && done.kept && done.store_trouble.is_none();
@@ -318,7 +319,6 @@ fn reconcile<'a, T>(
     }
     agenda::work(engine, turns, records);
     release::let_go(engine, &after, records, places, false);
-    engine.reload_units();
     Some(looked)
 }
 

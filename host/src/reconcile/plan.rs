@@ -79,7 +79,7 @@ fn keep(resource: &Resource, record: Option<&Record>, seen: &Seen, now: Millis) 
     match (record, seen.state()) {
         (None, None | Some(State::Absent | State::Package { version: None })) => None,
         (None, Some(state)) => Some(Record {
-            key: resource.key.to_string(),
+            key: resource.key.text(),
             module: module.to_owned(),
             origin: Origin::AlreadyThere,
             earlier: state.clone(),

@@ -11,8 +11,7 @@ use tenure_protocol::outcome::Origin;
 use tenure_protocol::resource::{ResourceKey, Spec, UnitSpec};
 
 use super::apply::Engine;
-use crate::ground::own::is_unit_file;
-use crate::resource::unit::Until;
+use crate::resource::unit::{Mask, Until};
 use crate::resource::{Seen, Site, Trouble};
 use crate::store::{Intent, Record, State, Store, Wanted};
 
@@ -31,12 +30,12 @@ pub(super) fn recover(
     engine: &mut Engine<'_>,
     records: &mut HashMap<String, Record>,
 ) -> Result<HashSet<String>, DatabaseError> {
+    engine.reread_what_was_left(engine.store.has_unread_units()?);
     let intents = engine.store.intents()?;
     if intents.is_empty() {
         return Ok(HashSet::new());
     }
     let (mut ours, mut events, mut unsettled) = (Vec::new(), Vec::new(), HashSet::new());
-    let mut unit_files = false;
     let is_package = |intent: &Intent| matches!(intent.wanted, Wanted::Package(_));
     // What still runs may bring what is not there yet, also where nobody declares it any more.
     let goes_on = intents.iter().any(is_package) && engine.site.tools.packages_in_doubt();
@@ -44,8 +43,6 @@ pub(super) fn recover(
         let known = records.get(&intent.key);
         let worked = intent.key.parse::<ResourceKey>().ok().map(|key| {
             clear(&engine.site, &key, &intent.temporary);
-            // Whether the service manager has read it since, nobody knows.
-            unit_files |= is_unit_file(&key);
             worked(&engine.site, intent, known, engine.book.now)
         });
         match worked {
@@ -63,7 +60,6 @@ pub(super) fn recover(
     records.extend(ours.iter().map(|record| (record.key.clone(), record.clone())));
     engine.store.record(ours, Vec::new(), events.clone())?;
     engine.book.events.extend(events);
-    engine.unit_files = unit_files;
     Ok(unsettled)
 }
 
@@ -159,13 +155,13 @@ fn unit(
     let state = declared_only(seen.state()?, spec);
     let masked_now = masked_since(spec, intent, seen);
     match known {
-        Some(known) if masked_now => Some(known.applied.clone().masked_by_us()),
+        Some(known) if masked_now => Some(known.applied.clone().masked_by_us(mask(seen))),
         // What it restarts on, and whether its mask is ours, is in its record already.
         Some(known) => {
             let state = state.following_as(&known.applied);
             (is_there && state == known.applied).then_some(state)
         }
-        None if masked_now => Some(state.masked_by_us()),
+        None if masked_now => Some(state.masked_by_us(mask(seen))),
         None => (is_there || state != declared_only(intent.earlier.clone(), spec)).then_some(state),
     }
 }
@@ -175,6 +171,18 @@ fn masked_since(spec: &UnitSpec, intent: &Intent, seen: &Seen) -> bool {
     let before = matches!(intent.earlier, State::Unit { masked: true, .. });
     let masked = matches!(seen, Seen::Unit(shown) if shown.masked() == Some(Until::Undone));
     spec.masked == Some(true) && masked && !before
+}
+
+fn mask(seen: &Seen) -> Option<Mask> {
+    match seen {
+        Seen::Unit(shown) => shown.mask,
+        Seen::Nothing
+        | Seen::File { .. }
+        | Seen::Directory(_)
+        | Seen::Link { .. }
+        | Seen::Other { .. }
+        | Seen::Package { .. } => None,
+    }
 }
 
 /// A unit that was about to be restarted and runs anew since, with what lay there when it was noted.
@@ -197,10 +205,11 @@ fn begun(intent: &Intent, seen: &Seen) -> Option<State> {
 /// Of a unit only what is declared is kept, and what it restarts on is not known to have been there when it began.
 fn declared_only(state: State, spec: &UnitSpec) -> State {
     match state {
-        State::Unit { enabled, running, masked: _, on } => State::Unit {
+        State::Unit { enabled, running, masked: _, mask: _, on } => State::Unit {
             enabled: enabled.filter(|_| spec.enabled.is_some()),
             running: running.filter(|_| spec.running.is_some()),
             masked: false,
+            mask: None,
             on,
         },
         state => state,

@@ -9,13 +9,16 @@ use tenure_protocol::resource::{ResourceKey, ResourceKind, Spec, UnitSpec};
 use super::apply::{Engine, GROUP};
 use super::attempt::sync;
 use super::book::Verdict;
+use super::lane::AT_ONCE;
 use super::leave::{self, Leave};
+use super::perform::{Task, changes_files};
 use super::places::Places;
+use super::reread::Unread;
 use super::survey;
 use crate::ground::own::is_unit_file;
 use crate::resource::package::Request;
-use crate::resource::remark::CONFIGURATION_KEPT;
-use crate::resource::unit::{Fired, acts};
+use crate::resource::remark::{CONFIGURATION_KEPT, SCRIPT_FAILED};
+use crate::resource::unit::{Act, Fired, acts};
 use crate::resource::{Kind, MOST_COUNTED, Placed, Remark, Seen, Site, Trouble, counted};
 use crate::store::{Intent, Record, Wanted};
 
@@ -23,6 +26,8 @@ use crate::store::{Intent, Record, Wanted};
 enum Left {
     Removed(Option<Placed>),
     Released(String),
+    /// A unit that is to be as it was before us: this, by these acts under this name.
+    Due(UnitSpec, Vec<Act>, String),
     /// A unit that was told to be as it was before us.
     Returned(Spec, Result<(), Trouble>),
     Stays(Trouble),
@@ -53,6 +58,9 @@ pub(super) fn let_go(
         engine.intend_also(leaving.iter().map(|record| intent(record)).collect());
     }
     for group in groups(leaving) {
+        if group.iter().any(|record| record.key.parse().is_ok_and(|key| is_unit_file(&key))) {
+            engine.note_unread();
+        }
         if let Some(verdict) = engine.halted() {
             for record in group {
                 engine.book.write(&record.key, &record.module, verdict.clone());
@@ -65,11 +73,15 @@ pub(super) fn let_go(
             continue;
         }
         look_at_units(engine, group);
-        let left: Vec<(&Record, Left)> = {
+        let mut left: Vec<(&Record, Left)> = {
             let site = engine.site.fresh();
             group.iter().map(|record| (*record, one(&site, record, records, places))).collect()
         };
-        settle(engine, left);
+        give_back(engine, &mut left);
+        while !left.is_empty() {
+            let rest = left.split_off(left.len().min(GROUP));
+            settle(engine, std::mem::replace(&mut left, rest));
+        }
     }
 }
 
@@ -77,12 +89,21 @@ fn is_package(record: &Record) -> bool {
     record.key.starts_with("package:")
 }
 
-/// Packages all together, since they are one transaction; everything else in groups.
+fn is_unit(record: &Record) -> bool {
+    record.key.starts_with("unit:")
+}
+
+/// Packages all together, since they are one transaction; units apart from what they are of, and as many as are acted on
+/// together; everything else in groups.
 fn groups<'g, 'r>(leaving: &'g [&'r Record]) -> impl Iterator<Item = &'g [&'r Record]> {
-    let runs = leaving.chunk_by(|a, b| is_package(a) == is_package(b));
+    let runs = leaving.chunk_by(|a, b| is_package(a) == is_package(b) && is_unit(a) == is_unit(b));
     runs.flat_map(|run| {
-        let packages = run.first().is_some_and(|record| is_package(record));
-        run.chunks(if packages { run.len() } else { GROUP })
+        let most = match run.first() {
+            Some(record) if is_package(record) => run.len(),
+            Some(record) if is_unit(record) => AT_ONCE,
+            Some(_) | None => GROUP,
+        };
+        run.chunks(most)
     })
 }
 
@@ -99,7 +120,7 @@ fn one(site: &Site<'_>, record: &Record, records: &HashMap<String, Record>, plac
         Leave::Gone => return Left::Removed(None),
         Leave::Release(reason) => return Left::Released(reason),
         Leave::Stop(trouble) => return Left::Stays(trouble),
-        Leave::Return(spec) => return returned(site, spec, seen.as_ref().ok()),
+        Leave::Return(spec) => return due(spec, seen.as_ref().ok()),
         Leave::Remove(spec) => spec,
     };
     let seen = match seen {
@@ -117,19 +138,45 @@ fn one(site: &Site<'_>, record: &Record, records: &HashMap<String, Record>, plac
 fn look_at_units(engine: &mut Engine<'_>, group: &[&Record]) {
     let units: Vec<&str> = group.iter().filter_map(|record| record.key.strip_prefix("unit:")).collect();
     if !units.is_empty() {
-        engine.reload_units();
+        drop(engine.reread_units());
         engine.site.tools.look_at_units(&units);
     }
 }
 
-fn returned(site: &Site<'_>, spec: UnitSpec, seen: Option<&Seen>) -> Left {
+fn due(spec: UnitSpec, seen: Option<&Seen>) -> Left {
     let Some(Seen::Unit(shown)) = seen else {
         return Left::Released("left: it was not looked at".to_owned());
     };
-    let by = |act| site.tools.act(act, shown.real_name(&spec.name));
-    let said = acts(&spec, shown, Fired::Nothing).into_iter().try_for_each(by);
-    site.tools.look_at_units(&[spec.name.as_str()]);
-    Left::Returned(Spec::Unit(spec), said)
+    let (acts, name) = (acts(&spec, shown, Fired::Nothing), shown.real_name(&spec.name).to_owned());
+    Left::Due(spec, acts, name)
+}
+
+/// Does what is due with units, all together, and looks at them again.
+fn give_back(engine: &mut Engine<'_>, left: &mut [(&Record, Left)]) {
+    let task = |(_, left): &'_ (&Record, Left)| match left {
+        Left::Due(_, acts, name) => Some((name.clone(), acts.clone())),
+        Left::Removed(_) | Left::Released(_) | Left::Returned(..) | Left::Stays(_) => None,
+    };
+    let due: Vec<(String, Vec<Act>)> = left.iter().filter_map(task).collect();
+    if due.is_empty() {
+        return;
+    }
+    if due.iter().any(|(_, acts)| changes_files(acts)) {
+        engine.note_unread();
+    }
+    let halted = engine.unwritable();
+    let tasks: Vec<Task<'_>> = due.iter().map(|(name, acts)| Task { name, acts }).collect();
+    let mut said = if halted.is_some() { Vec::new() } else { engine.perform(&tasks) }.into_iter();
+    let mut names = Vec::new();
+    for (_, left) in left.iter_mut() {
+        if let Left::Due(spec, ..) = left {
+            names.push(spec.name.clone());
+            let not_done = || Err(halted.clone().unwrap_or_else(Trouble::cancelled));
+            *left = Left::Returned(Spec::Unit(spec.clone()), said.next().unwrap_or_else(not_done));
+        }
+    }
+    let names: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
+    engine.site.tools.look_at_units(&names);
 }
 
 /// Packages that we brought, all in one transaction that removes nothing else; else they stay, no longer ours.
@@ -192,7 +239,7 @@ fn not_empty(site: &Site<'_>, key: &ResourceKey, records: &HashMap<String, Recor
 fn settle(engine: &mut Engine<'_>, left: Vec<(&Record, Left)>) {
     let placed = left.iter().filter_map(|(_, left)| match left {
         Left::Removed(placed) => placed.as_ref(),
-        Left::Released(_) | Left::Returned(..) | Left::Stays(_) => None,
+        Left::Released(_) | Left::Due(..) | Left::Returned(..) | Left::Stays(_) => None,
     });
     let unsynced = sync(placed);
     let again = engine.site.fresh();
@@ -203,6 +250,7 @@ fn settle(engine: &mut Engine<'_>, left: Vec<(&Record, Left)>) {
                 Left::Released(reason) => {
                     Verdict { outcome: Outcome::Released, code: Some("left"), reason: Some(reason) }
                 }
+                Left::Due(spec, ..) => back(&again, &Spec::Unit(spec), Ok(())),
                 Left::Returned(spec, said) => back(&again, &spec, said),
                 Left::Stays(trouble) => trouble.into(),
                 Left::Removed(placed) => {
@@ -221,10 +269,10 @@ fn settle(engine: &mut Engine<'_>, left: Vec<(&Record, Left)>) {
     drop(again);
     for (record, _) in verdicts.iter().filter(|(_, verdict)| verdict.outcome == Outcome::Removed) {
         let key = record.key.parse::<ResourceKey>().ok();
-        engine.unit_files |= key.as_ref().is_some_and(is_unit_file);
+        if key.as_ref().is_some_and(is_unit_file) {
+            engine.unread = Unread::Something;
+        }
     }
-    // Before the record goes: afterwards nobody would know that it was still to be done.
-    engine.reload_units();
     let gone: Vec<&(&Record, Verdict)> =
         verdicts.iter().filter(|(_, v)| v.outcome.is_as_declared()).collect();
     let events: Vec<_> = gone
@@ -288,7 +336,7 @@ fn removed(site: &Site<'_>, record: &Record, unsynced: Option<&String>, note: Op
     match seen {
         Ok(Ok(Seen::Nothing | Seen::Package { version: None, unfinished: None, .. })) => {
             let code = match note.as_ref().map(|note| note.kind) {
-                Some(Kind::ScriptFailed) => Some("package_script_failed"),
+                Some(Kind::ScriptFailed) => Some(SCRIPT_FAILED),
                 Some(Kind::ConfigurationKept) => Some(CONFIGURATION_KEPT),
                 Some(Kind::OtherNames) => Some("other_names"),
                 Some(Kind::CarriedOver) | None => None,

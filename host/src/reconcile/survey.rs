@@ -10,7 +10,7 @@ use tenure_protocol::resource::{Resource, ResourceKind};
 use super::hold;
 use super::places::Places;
 use super::plan::{Sight, needs_reading};
-use crate::resource::unit::{Load, Until};
+use crate::resource::unit::Load;
 use crate::resource::{Seen, Site, Trouble};
 use crate::store::{Record, State};
 
@@ -82,7 +82,7 @@ fn one(
     resource: &Resource,
     records: &HashMap<String, Record>,
 ) -> Result<Sight, Trouble> {
-    let record = records.get(&resource.key.to_string());
+    let record = records.get(&resource.key.text());
     let is_ours = record.is_some();
     // What will be kept as found, whatever it is, is not read.
     let held = !is_ours && header.is_some_and(|header| hold::keeps_found(header, &resource.module));
@@ -111,25 +111,28 @@ pub(super) fn observe(
 
 /// Adds to what is seen of a unit what only our record knows: that it has run, and whose mask it is.
 pub(super) fn remember(seen: &mut Seen, applied: Option<&State>) {
-    if let (Seen::Unit(shown), Some(State::Unit { running, masked, .. })) = (seen, applied) {
+    if let (Seen::Unit(shown), Some(State::Unit { running, masked, mask, .. })) = (seen, applied) {
         if *running == Some(true) {
             shown.has_run();
         }
-        shown.masked_by_us = *masked && shown.masked() == Some(Until::Undone);
+        shown.masked_by_us = shown.wears(*masked, *mask);
     }
 }
 
-/// The record without a mask of ours that is there no longer, whoever took it back; none where the record says that
+/// The record without a mask of ours that is there no longer, whoever took it back and whatever is there instead; none
+/// where the record says that
 /// already. Otherwise the next mask, which is somebody else's, would pass for ours.
 pub(super) fn without_lost_mask(record: &Record, seen: &Seen) -> Option<Record> {
-    let (Seen::Unit(shown), State::Unit { masked: true, enabled, running, on }) = (seen, &record.applied)
+    let (Seen::Unit(shown), State::Unit { masked: true, mask, enabled, running, on }) =
+        (seen, &record.applied)
     else {
         return None;
     };
-    if shown.masked() == Some(Until::Undone) || matches!(shown.load, Load::Bad(_)) {
+    if shown.wears(true, *mask) || matches!(shown.load, Load::Bad(_)) {
         return None;
     }
-    let applied = State::Unit { enabled: *enabled, running: *running, masked: false, on: on.clone() };
+    let (enabled, running, on) = (*enabled, *running, on.clone());
+    let applied = State::Unit { enabled, running, masked: false, mask: None, on };
     Some(Record { applied, ..record.clone() })
 }
 
@@ -141,7 +144,7 @@ pub(super) fn without_lost_masks(
 ) -> Vec<Record> {
     let lost = |(entry, sight): (&Entry, &Option<Result<Sight, Trouble>>)| match (entry, sight) {
         (Entry::Known(resource), Some(Ok(sight))) => {
-            without_lost_mask(records.get(&resource.key.to_string())?, &sight.seen)
+            without_lost_mask(records.get(&resource.key.text())?, &sight.seen)
         }
         (Entry::Known(_) | Entry::Unsupported(_), _) => None,
     };

@@ -39,7 +39,7 @@ impl Triggers {
     /// As it stands when a pass begins.
     pub(super) fn new(declaration: &Declaration, records: &HashMap<String, Record>) -> Self {
         let followed = declaration.resources().flat_map(|resource| resource.spec.follows());
-        let mark = |key: &ResourceKey| (key.to_string(), Mark::of(records.get(&key.to_string())));
+        let mark = |key: &ResourceKey| (key.text(), Mark::of(records.get(&key.text())));
         Self { marks: followed.map(mark).collect() }
     }
 

@@ -2,45 +2,37 @@
 //! changed before it; they are looked at together. What a unit does after it was told to is what became of it: one that
 //! does not stay up has failed.
 
-use std::collections::HashMap;
-use std::time::Duration;
-
 use tenure_protocol::event::DRIFT_REPAIRED;
 use tenure_protocol::id::Millis;
 use tenure_protocol::outcome::{Origin, Outcome};
 use tenure_protocol::resource::{Resource, ResourceKey, Spec, UnitSpec};
 
-use super::apply::Engine;
+use super::apply::{Engine, GROUP};
 use super::book::Verdict;
 use super::item::{Act as Doing, Item};
+use super::perform::{Task, changes_files};
 use super::plan::drift;
+use super::reread::Unread;
+use super::standing::{Looks, watch};
 use super::survey;
-use crate::resource::unit::{Act, Active, Fired, Shown, Until, acts};
+use crate::resource::unit::{Act, Fired, Shown, Until, acts};
 use crate::resource::{Seen, Site, Trouble};
 use crate::store::{Intent, Record, State, Wanted};
 
-/// How long what was started is given to fall over again.
-const SETTLE: Duration = Duration::from_millis(1_500);
-/// How often what is still on its way up is looked at again, and how many times.
-const AGAIN: Duration = Duration::from_secs(1);
-const MOST_LOOKS: usize = 30;
-
-/// One that was started anew by itself so often, and the last time less than this ago, does not stay up.
-const OFTEN: u64 = 2;
-const YOUNG: Duration = Duration::from_secs(60);
-
 /// One unit, with what is done with it.
-struct Turn<'a> {
-    resource: &'a Resource,
-    spec: &'a UnitSpec,
+pub(super) struct Turn<'a> {
+    pub(super) resource: &'a Resource,
+    pub(super) spec: &'a UnitSpec,
     record: Option<&'a Record>,
     before: Seen,
-    acts: Vec<Act>,
+    pub(super) acts: Vec<Act>,
     /// What was changed that it restarts or reloads on.
     fired: Option<&'a ResourceKey>,
     /// What somebody else changed since we left it.
     drift: Option<String>,
-    said: Result<(), Trouble>,
+    /// Why it is not well, though it may be up when all is done.
+    ails: Option<Trouble>,
+    pub(super) said: Result<(), Trouble>,
 }
 
 impl<'a> Engine<'a> {
@@ -52,26 +44,32 @@ impl<'a> Engine<'a> {
         let mut turns = Vec::with_capacity(taken.len());
         for item in taken {
             match self.unit_turn(item) {
-                Ok(mut turn) => match self.journal(&turn) {
-                    Ok(()) => {
-                        turn.act(&self.site);
-                        turns.push(turn);
-                    }
-                    Err(verdict) => self.settle(item.resource, verdict),
-                },
+                Ok(turn) => turns.push(turn),
                 Err(verdict) => self.settle(item.resource, verdict),
             }
         }
+        self.journal(&turns);
+        if let Some(halted) = self.halted_by_store() {
+            turns.into_iter().for_each(|turn| self.settle(turn.resource, turn.left(&halted)));
+            return;
+        }
+        let tasks: Vec<Task<'_>> = turns.iter().map(Turn::task).collect();
+        let said = self.perform(&tasks);
+        turns.iter_mut().zip(said).for_each(|(turn, said)| turn.said = said);
         let (first, last) = watch(&self.site, &turns);
-        let ended: Vec<Ended<'a>> = turns.into_iter().map(|turn| self.end(turn, &first, &last)).collect();
-        self.keep_units(ended);
+        let mut ended = turns.into_iter().map(|turn| self.end(turn, &first, &last)).collect::<Vec<_>>();
+        while !ended.is_empty() {
+            let rest = ended.split_off(ended.len().min(GROUP));
+            self.keep_units(std::mem::replace(&mut ended, rest));
+        }
     }
 
     /// Looks again where something was changed since the pass began, after the service manager has read what it has to.
     fn look_at_units(&mut self, taken: &[Item<'a>]) {
         let names: Vec<&str> = taken.iter().map(|item| item.resource.key.name()).collect();
-        let unread = self.unit_files;
-        self.reload_units();
+        let unread = self.unread == Unread::Something;
+        // Where it was refused the units that need it say so themselves.
+        drop(self.reread_units());
         // What is only remembered is enough for leaving it, and not for acting on it.
         let acts = |item: &Item<'_>| item.changes() || self.is_fired(item);
         if self.touched || unread || self.site.tools.has_recalled(&names) && taken.iter().any(acts) {
@@ -82,8 +80,8 @@ impl<'a> Engine<'a> {
             Ok(_) | Err(_) => false,
         };
         if taken.iter().any(stale) {
-            self.unit_files = true;
-            self.reload_units();
+            self.unread = Unread::Something;
+            drop(self.reread_units());
             self.site.tools.look_at_units(&names);
         }
     }
@@ -94,16 +92,6 @@ impl<'a> Engine<'a> {
                 self.triggers.fired(spec, *record, self.began(&shown)).0 != Fired::Nothing
             }
             (Ok(_) | Err(_), _, _) => false,
-        }
-    }
-
-    /// Has the service manager read its unit files anew, where one was changed.
-    pub(super) fn reload_units(&mut self) {
-        if std::mem::take(&mut self.unit_files)
-            && let Err(trouble) = self.site.tools.daemon_reload()
-            && trouble.code == "unit_failed"
-        {
-            tracing::warn!(why = trouble.reason, "the service manager has not read its unit files anew");
         }
     }
 
@@ -121,6 +109,7 @@ impl<'a> Engine<'a> {
         if acts.is_empty() && spec.running == Some(true) {
             self.stays(spec, shown).map_err(Verdict::from)?;
         }
+        let ails = if fired == Fired::Nothing { self.ails(spec, *record, shown) } else { None };
         if !acts.is_empty()
             && let Some(verdict) = self.blocked(item.resource).or_else(|| self.halted())
         {
@@ -136,46 +125,35 @@ impl<'a> Engine<'a> {
             acts,
             fired,
             drift: drifted,
+            ails,
             said: Ok(()),
         })
     }
 
-    /// One that ends again and again does not run, though whoever looks may find it up.
-    fn stays(&self, spec: &UnitSpec, shown: &Shown) -> Result<(), Trouble> {
-        let young = self.site.tools.age(shown.began).is_some_and(|age| age < YOUNG);
-        if shown.again || shown.restarts >= OFTEN && young && !shown.passes {
-            let (times, name) = (shown.restarts, &spec.name);
-            let how = if shown.again { format!("; it ended with {}", shown.result) } else { String::new() };
-            let reason = format!(
-                "it was started anew by itself {times} times and does not stay up{how}; `journalctl -u {name}` on the \
-                 machine says why"
-            );
-            return Err(Trouble::failed("unit_died", reason));
+    /// Notes which units are about to be restarted: whoever finds the note can tell whether they were (H-09). And that the
+    /// service manager will have files to read, where it will.
+    fn journal(&mut self, turns: &[Turn<'a>]) {
+        let restart = |turn: &Turn<'a>| {
+            let Seen::Unit(shown) = &turn.before else { return None };
+            let (spec, began) = (turn.spec.clone(), shown.began);
+            turn.does(&[Act::Restart]).then(|| Intent {
+                key: turn.resource.key.to_string(),
+                module: turn.resource.module.as_str().to_owned(),
+                origin: if turn.changes_state() { Origin::Changed } else { Origin::AlreadyThere },
+                earlier: turn.before.state().unwrap_or(State::Absent),
+                wanted: Wanted::Restarted { spec, began, on: self.triggers.on(turn.spec) },
+                temporary: String::new(),
+                drift: turn.drift.clone(),
+            })
+        };
+        self.intend_also(turns.iter().filter_map(restart).collect());
+        if turns.iter().any(|turn| changes_files(&turn.acts)) {
+            self.note_unread();
         }
-        Ok(())
-    }
-
-    /// Notes that this unit is about to be restarted: whoever finds the note can tell whether it was (H-09).
-    fn journal(&mut self, turn: &Turn<'a>) -> Result<(), Verdict> {
-        let Seen::Unit(shown) = &turn.before else { return Ok(()) };
-        if !turn.does(&[Act::Restart]) {
-            return Ok(());
-        }
-        let (spec, began) = (turn.spec.clone(), shown.began);
-        self.intend_also(vec![Intent {
-            key: turn.resource.key.to_string(),
-            module: turn.resource.module.as_str().to_owned(),
-            origin: if turn.changes_state() { Origin::Changed } else { Origin::AlreadyThere },
-            earlier: turn.before.state().unwrap_or(State::Absent),
-            wanted: Wanted::Restarted { spec, began, on: self.triggers.on(turn.spec) },
-            temporary: String::new(),
-            drift: turn.drift.clone(),
-        }]);
-        self.halted_by_store().map_or(Ok(()), Err)
     }
 
     /// When it last began to run, on the clock of the records.
-    fn began(&self, shown: &Shown) -> Option<Millis> {
+    pub(super) fn began(&self, shown: &Shown) -> Option<Millis> {
         let age = self.site.tools.age(shown.began).filter(|_| shown.began > 0)?;
         Some(Millis(self.clock.now().minus(age).millis()))
     }
@@ -188,15 +166,21 @@ impl<'a> Engine<'a> {
         let name = turn.spec.name.as_str();
         let never = || Err(Trouble::unknown("could_not_look", "it was not looked at again"));
         let last = last.get(name).cloned().unwrap_or_else(never);
+        let called_off = turn.said.as_ref().is_err_and(|said| said.code == "cancelled");
+        let last = if called_off { turn.said.clone().and(last) } else { last };
         let worked = last.and_then(|mut last| {
             turn.credit(&mut last);
+            self.note_falls(&turn, &last);
             turn.worked(&self.site, first.get(name), &last).map(|()| last)
         });
         match worked {
             Ok(last) => {
                 let record = self.unit_record(&turn, &last, true);
-                let verdict = turn.verdict();
-                Ended { resource: turn.resource, record, verdict, drift: turn.drift }
+                let resource = turn.resource;
+                match turn.ails {
+                    Some(ails) => Ended { resource, record, verdict: ails.into(), drift: None },
+                    None => Ended { resource, record, verdict: turn.verdict(), drift: turn.drift },
+                }
             }
             Err(trouble) => {
                 // What we did with it is ours to take back, also where it did not help.
@@ -215,18 +199,21 @@ impl<'a> Engine<'a> {
     fn unit_record(&self, turn: &Turn<'a>, seen: &Seen, began: bool) -> Option<Record> {
         let Seen::Unit(shown) = seen else { return None };
         let spec = turn.spec;
-        let (was_enabled, ran, by_us, on) = match turn.record.map(|record| &record.applied) {
-            Some(State::Unit { enabled, running, masked, on }) => (*enabled, *running, *masked, on.clone()),
-            Some(_) | None => (None, None, false, Default::default()),
+        let (was_enabled, ran, on) = match turn.record.map(|record| &record.applied) {
+            Some(State::Unit { enabled, running, on, .. }) => (*enabled, *running, on.clone()),
+            Some(_) | None => (None, None, Default::default()),
         };
-        let by_us = by_us || turn.does(&[Act::Mask]);
+        let wears_ours = matches!(&turn.before, Seen::Unit(before) if before.masked_by_us);
+        let by_us = wears_ours || turn.does(&[Act::Mask]);
+        let masked = by_us && spec.masked == Some(true) && shown.masked() == Some(Until::Undone);
         // What is no longer declared, and still is as we left it, is ours to take back all the same.
         let hidden = shown.masked().is_some();
         let was_enabled = was_enabled.filter(|was| hidden || *was == shown.is_enabled());
         let applied = State::Unit {
             enabled: spec.enabled.map(|_| shown.is_enabled()).or(was_enabled),
             running: spec.running.map(|_| shown.is_up()).or(ran.filter(|ran| *ran == shown.is_up())),
-            masked: by_us && spec.masked == Some(true) && shown.masked() == Some(Until::Undone),
+            masked,
+            mask: shown.mask.filter(|_| masked),
             on: if began { self.triggers.on(spec) } else { on },
         };
         let module = turn.resource.module.as_str();
@@ -275,10 +262,18 @@ struct Ended<'a> {
 }
 
 impl Turn<'_> {
-    fn act(&mut self, site: &Site<'_>) {
-        let Seen::Unit(shown) = &self.before else { return };
-        let name = shown.real_name(&self.spec.name);
-        self.said = self.acts.iter().try_for_each(|act| site.tools.act(*act, name));
+    fn task(&self) -> Task<'_> {
+        let name = if let Seen::Unit(shown) = &self.before {
+            shown.real_name(&self.spec.name)
+        } else {
+            self.spec.name.as_str()
+        };
+        Task { name, acts: &self.acts }
+    }
+
+    /// What is said of it where nothing is done.
+    fn left(&self, halted: &Verdict) -> Verdict {
+        if self.acts.is_empty() { self.unchanged() } else { halted.clone() }
     }
 
     /// By which name systemd knows it, where it is declared by another one (O-16).
@@ -295,7 +290,7 @@ impl Turn<'_> {
         }
     }
 
-    fn does(&self, wanted: &[Act]) -> bool {
+    pub(super) fn does(&self, wanted: &[Act]) -> bool {
         self.acts.iter().any(|act| wanted.contains(act))
     }
 
@@ -322,7 +317,7 @@ impl Turn<'_> {
         }
     }
 
-    fn begins(&self) -> bool {
+    pub(super) fn begins(&self) -> bool {
         self.does(&[Act::Start, Act::Restart, Act::Reload, Act::Await])
     }
 
@@ -359,48 +354,6 @@ impl Turn<'_> {
         if self.does(&[Act::Reload]) { self.said.clone() } else { Ok(()) }
     }
 
-    /// It runs, as the same run, since it was first looked at.
-    fn stays_up(&self, shown: &Shown, first: Option<&Result<Seen, Trouble>>) -> Result<(), Trouble> {
-        let name = &self.spec.name;
-        let died = |how: String| {
-            let said = self.said.as_ref().err().map(|said| format!("; {}", said.reason)).unwrap_or_default();
-            let reason = format!("{how}{said}; `journalctl -u {name}` on the machine says why");
-            Err(Trouble::failed("unit_died", reason))
-        };
-        if shown.again {
-            return died(format!(
-                "it was started, ended with {}, and is to be started anew by itself",
-                shown.result
-            ));
-        }
-        if shown.active == Active::Starting {
-            let reason = format!(
-                "it is still on its way up after {MOST_LOOKS} s; systemd goes on with it, and the next pass looks again; \
-                 `systemctl status {name}` says what it waits for"
-            );
-            return Err(Trouble::outstanding("unit_starting", reason));
-        }
-        if shown.active == Active::Failed || !shown.is_up() && shown.result != "success" {
-            return died(format!("it was started and ended with {}", shown.result));
-        }
-        if !shown.is_up() {
-            return match &self.said {
-                Err(said) => Err(said.clone()),
-                Ok(()) => died("it was started and does not run".to_owned()),
-            };
-        }
-        match first {
-            Some(Ok(Seen::Unit(first)))
-                if !shown.passes
-                    && first.is_up()
-                    && (first.began != shown.began || shown.restarts > first.restarts) =>
-            {
-                died("it was started, ended, and was started anew by itself".to_owned())
-            }
-            Some(_) | None => Ok(()),
-        }
-    }
-
     fn verdict(&self) -> Verdict {
         let drift = self.drift.as_ref().map(|drift| format!("repaired: {drift}"));
         let word = if self.does(&[Act::Restart]) { "restarted" } else { "reloaded" };
@@ -416,43 +369,4 @@ impl Turn<'_> {
         let reason: Vec<String> = [drift, fired, alias].into_iter().flatten().collect();
         Verdict { outcome: Outcome::Applied, code, reason: (!reason.is_empty()).then(|| reason.join("; ")) }
     }
-}
-
-type Looks = HashMap<String, Result<Seen, Trouble>>;
-
-/// Looks at what was acted on, twice where something was started: first at once, then when it had time to fall over.
-/// What is on its way up is waited for.
-fn watch(site: &Site<'_>, turns: &[Turn<'_>]) -> (Looks, Looks) {
-    let acted: Vec<&Turn<'_>> = turns.iter().filter(|turn| !turn.acts.is_empty()).collect();
-    let mut last = looks(site, &acted);
-    let begun: Vec<&Turn<'_>> = acted.into_iter().filter(|turn| turn.begins()).collect();
-    if begun.is_empty() {
-        return (Looks::new(), last);
-    }
-    for _ in 0..MOST_LOOKS {
-        let rising = |turn: &&&Turn<'_>| match last.get(turn.spec.name.as_str()) {
-            Some(Ok(Seen::Unit(shown))) => shown.active == Active::Starting && !shown.again,
-            Some(_) | None => false,
-        };
-        let rising: Vec<&Turn<'_>> = begun.iter().filter(rising).copied().collect();
-        if rising.is_empty() {
-            break;
-        }
-        site.tools.rest(AGAIN);
-        last.extend(looks(site, &rising));
-    }
-    let first = last.clone();
-    site.tools.rest(SETTLE);
-    last.extend(looks(site, &begun));
-    (first, last)
-}
-
-fn looks(site: &Site<'_>, turns: &[&Turn<'_>]) -> Looks {
-    let names: Vec<&str> = turns.iter().map(|turn| turn.spec.name.as_str()).collect();
-    if !names.is_empty() {
-        site.tools.look_at_units(&names);
-    }
-    let look =
-        |turn: &&Turn<'_>| (turn.spec.name.as_str().to_owned(), site.observe(&turn.resource.spec, false));
-    turns.iter().map(look).collect()
 }

@@ -1,5 +1,6 @@
-//! Before a file or directory is changed: whether a flag forbids it, and what of the file that was there goes over to
-//! the one that takes its place (O-02, O-03). What cannot go over bars the change, by name.
+//! Before a file or directory is changed: whether a flag forbids it, whether somebody would get what is not his, and what
+//! of the file that was there goes over to the one that takes its place (O-02, O-03). What cannot go over bars the change,
+//! by name.
 
 use std::fs::File;
 use std::io;
@@ -65,6 +66,33 @@ pub(super) fn may_be_set(dir: &Dir, name: &str, path: &DeclaredPath, seen: &Stat
     }
 }
 
+/// Whether what was seen there, whose content nobody declared, may be given the standing that is declared of it. Where
+/// somebody else can write the directory, he can move there what is not his: then it is opened to nobody who could not
+/// reach what is in it before.
+pub(super) fn is_not_given_away(
+    site: &Site<'_>,
+    dir: &Dir,
+    path: &DeclaredPath,
+    seen: &Stat,
+    (owner, mode): (Option<Owner>, u32),
+) -> Result<(), Trouble> {
+    let Some((uid, gid)) = owner.filter(|_| !dir.is_trusted()) else { return Ok(()) };
+    let is_roots = |uid| site.walker.is_trusted_owner(uid);
+    let to_another = uid != seen.uid && !is_roots(uid);
+    let opened = is_opened(seen, gid, mode) && (uid != seen.uid || is_roots(seen.uid));
+    if !to_another && !opened {
+        return Ok(());
+    }
+    let who = site.walker.who_else(dir).unwrap_or_else(|| "not root alone can put things there".to_owned());
+    Err(Trouble::not_given_away(path, seen, &who, ((uid, gid), mode)))
+}
+
+/// Whether the group or all others would be able to do more than before.
+fn is_opened(seen: &Stat, gid: u32, mode: u32) -> bool {
+    let to_group = if gid == seen.gid { seen.mode >> 3 } else { seen.mode };
+    (mode >> 3) & 0o7 & !to_group != 0 || mode & 0o7 & !seen.mode != 0
+}
+
 /// Whether all of it can be given to the file that takes the place.
 pub(super) fn can_go_over(path: &DeclaredPath, attributes: &Attributes) -> Result<(), Trouble> {
     attributes.of_the_file_system().map_or(Ok(()), |name| Err(Trouble::of_the_file_system(path, &name)))
@@ -102,6 +130,21 @@ mod tests {
     use rustix::io::Errno;
 
     use super::*;
+
+    // rule: S-12
+    #[test]
+    fn the_group_and_all_others_count_for_themselves_and_a_new_group_had_what_all_others_had() {
+        let inode = crate::ground::own::Inode { dev: 1, ino: 1 };
+        let seen =
+            |mode| Stat { inode, mode, uid: 0, gid: 5, size: 0, links: 1, changed: (0, 0), written: (0, 0) };
+        for (was, gid, mode) in [(0o600, 5, 0o640), (0o600, 5, 0o604), (0o640, 6, 0o640), (0o754, 6, 0o750)] {
+            assert!(is_opened(&seen(was), gid, mode), "{was:o} {gid} {mode:o}");
+        }
+        for (was, gid, mode) in [(0o600, 6, 0o600), (0o755, 6, 0o755), (0o644, 5, 0o4640), (0o755, 5, 0o700)]
+        {
+            assert!(!is_opened(&seen(was), gid, mode), "{was:o} {gid} {mode:o}");
+        }
+    }
 
     // case: O-03
     #[test]

@@ -17,13 +17,12 @@ impl Adapter for DirectoryAdapter<'_> {
 
     fn observe(&self, spec: &DirectorySpec, _deep: bool) -> Result<Seen, Trouble> {
         let seen = self.0.look(&spec.path, None, spec.present.is_none())?;
-        if let (Some(present), Seen::Directory(stat)) = (&spec.present, &seen) {
-            let above = self.0.spelling(&spec.path) == Touch::Above
-                || self.0.walker.touch(stat.inode) == Touch::Above;
-            // Whoever may write there could put something else in the place of the host's own files.
-            if above && self.opens_to_others(present) {
-                return Err(Trouble::own_file(&spec.path));
-            }
+        // Whoever may write there could put something else in the place of the host's own files.
+        if let Some(present) = &spec.present
+            && self.is_above(spec, &seen)
+            && self.opens_to_others(present)
+        {
+            return Err(Trouble::own_file(&spec.path));
         }
         Ok(seen)
     }
@@ -50,7 +49,7 @@ impl Adapter for DirectoryAdapter<'_> {
     }
 
     fn prepare(&self, spec: &DirectorySpec, seen: &Seen, temporary: &str) -> Result<Prepared, Trouble> {
-        self.is_free(spec, seen)?;
+        let while_empty = self.is_free_while_empty(spec, seen)?;
         let (dir, _) = self.0.parent(&spec.path)?;
         let step = match (seen, &spec.present) {
             (Seen::Directory(_), None) => Step::RemoveDirectory,
@@ -62,7 +61,7 @@ impl Adapter for DirectoryAdapter<'_> {
             }
             (Seen::Directory(stat), Some(DirectoryPresent { mode, owner, group })) => {
                 let owner = self.0.owner(owner, group)?;
-                Step::SetDirectory { seen: *stat, mode: mode.bits(), owner }
+                Step::SetDirectory { seen: *stat, while_empty, mode: mode.bits(), owner }
             }
             (Seen::Nothing, None)
             | (
@@ -81,11 +80,39 @@ impl Adapter for DirectoryAdapter<'_> {
 }
 
 impl DirectoryAdapter<'_> {
-    /// Whether no flag forbids the change; of a way that is not there yet nobody knows.
+    /// Whether nothing forbids the change; of a way that is not there yet nobody knows.
     pub(super) fn is_free(&self, spec: &DirectorySpec, seen: &Seen) -> Result<(), Trouble> {
-        let Ok((dir, name)) = self.0.parent(&spec.path) else { return Ok(()) };
-        let is_set = matches!(seen, Seen::Directory(_)) && spec.present.is_some();
-        carry::is_free(&dir, name, &spec.path, !is_set)
+        self.is_free_while_empty(spec, seen).map(drop)
+    }
+
+    /// The same, and whether it is so only while nothing lies in it: an empty directory gives nothing away.
+    fn is_free_while_empty(&self, spec: &DirectorySpec, seen: &Seen) -> Result<bool, Trouble> {
+        let Ok((dir, name)) = self.0.parent(&spec.path) else { return Ok(false) };
+        let (Seen::Directory(stat), Some(present)) = (seen, &spec.present) else {
+            return carry::is_free(&dir, name, &spec.path, true).map(|()| false);
+        };
+        carry::is_free(&dir, name, &spec.path, false)?;
+        let owner = self.0.owner(&present.owner, &present.group)?;
+        let standing = (owner, present.mode.bits());
+        let Err(given_away) = carry::is_not_given_away(self.0, &dir, &spec.path, stat, standing) else {
+            return Ok(false);
+        };
+        let looked = dir.has_nothing_in(name, stat).map_err(|error| changing(&spec.path, &dir, name, error));
+        if looked? { Ok(true) } else { Err(given_away) }
+    }
+
+    /// Whether it is a directory that things of the host's own lie in, or would come to lie in.
+    fn is_above(&self, spec: &DirectorySpec, seen: &Seen) -> bool {
+        let is_known = match seen {
+            Seen::Directory(stat) => self.0.walker.touch(stat.inode) == Touch::Above,
+            Seen::Nothing => false,
+            Seen::File { .. }
+            | Seen::Link { .. }
+            | Seen::Other { .. }
+            | Seen::Package { .. }
+            | Seen::Unit(_) => return false,
+        };
+        is_known || self.0.spelling(&spec.path) == Touch::Above
     }
 
     fn opens_to_others(&self, present: &DirectoryPresent) -> bool {

@@ -115,9 +115,6 @@ impl FileAdapter<'_> {
         (seen, sha256): (&Stat, Option<Digest>),
         temporary: &str,
     ) -> Result<(Step, Option<Remark>), Trouble> {
-        if present.create_once && !dir.is_trusted() {
-            self.is_their_own(spec, present, seen)?;
-        }
         let (in_place, carried) = self.way(dir, name, spec, present, (seen, sha256))?;
         if in_place {
             let owner = self.0.owner(&present.owner, &present.group)?;
@@ -143,6 +140,9 @@ impl FileAdapter<'_> {
         let same_content = present.create_once || sha256 == Some(present.content.sha256);
         let in_place = same_content && self.is_ours_alone(seen);
         let same_owner = owner.is_none_or(|owner| owner == (seen.uid, seen.gid));
+        if present.create_once {
+            carry::is_not_given_away(self.0, dir, &spec.path, seen, (owner, present.mode.bits()))?;
+        }
         if in_place && same_owner {
             carry::is_free(dir, name, &spec.path, false)?;
             carry::may_be_set(dir, name, &spec.path, seen)?;
@@ -180,23 +180,6 @@ impl FileAdapter<'_> {
                 Ok(Remark::of_file(other_names(stat, ""), None))
             }
             _ => carry::is_free(&dir, name, &spec.path, true).map(|()| None),
-        }
-    }
-
-    /// Where somebody else can write the directory, he can move a file there that is not his. Its content, which nobody
-    /// declared, is never given to anybody but the one whose it is already.
-    fn is_their_own(&self, spec: &FileSpec, present: &FilePresent, seen: &Stat) -> Result<(), Trouble> {
-        match self.0.owner(&present.owner, &present.group)? {
-            Some((uid, _)) if uid != seen.uid => {
-                let (path, owner) = (&spec.path, &present.owner);
-                let reason = format!(
-                    "{path} belongs to user {}, declared {owner}, and lies where not root alone can put things; a file \
-                     that is written once is not given away there: remove it, or change its owner by hand",
-                    seen.uid
-                );
-                Err(Trouble::refused("not_given_away", reason))
-            }
-            Some(_) | None => Ok(()),
         }
     }
 

@@ -19,6 +19,7 @@ mod debian;
 mod dnf;
 mod dpkg;
 mod evr;
+mod failing;
 mod finish;
 mod foresee;
 mod hand;
@@ -33,8 +34,9 @@ mod transact;
 mod transaction;
 mod version;
 
-pub(crate) use apart::{STILL_RUNNING, is_open, passes};
+pub(crate) use apart::{CUT_SHORT, STILL_RUNNING, is_open, passes};
 pub(super) use dpkg::Packages;
+pub(crate) use failing::{fails_still, was_cut_short};
 pub(crate) use foresee::{Moves, foresee};
 pub(crate) use journal::{Begun, Journal, Unwritten};
 pub(crate) use transact::{Request, Terms, transact};
@@ -123,6 +125,7 @@ pub(super) fn observe(tools: &Tools<'_>, spec: &PackageSpec) -> Result<Seen, Tro
         version: package.filter(|one| one.state != PackageState::Gone).map(|one| one.version.to_string()),
         unfinished: unfinished.map(|package| package.word.to_string()),
         hold: package.is_some_and(|package| package.hold),
+        brought: package.and_then(|package| package.brought),
     })
 }
 
@@ -146,7 +149,7 @@ pub(super) fn differences(
     spec: &PackageSpec,
     seen: &Seen,
 ) -> Result<Vec<String>, Trouble> {
-    let Seen::Package { version, unfinished, hold } = seen else {
+    let Seen::Package { version, unfinished, hold, .. } = seen else {
         return Err(Trouble::failed("changed_meanwhile", "there is nothing of this kind to look at"));
     };
     let PackageSpec { name, wanted } = spec;

@@ -34,6 +34,9 @@ pub enum Kind {
 /// The code of a package whose new version brought configuration that was put beside what was kept.
 pub(crate) const CONFIGURATION_KEPT: &str = "configuration_kept";
 
+/// The code of a package that is there, and of which a script failed.
+pub(crate) const SCRIPT_FAILED: &str = "package_script_failed";
+
 impl Remark {
     /// Of a file: its other names and what was carried over in one, the weightier first.
     pub(super) fn of_file(names: Option<String>, carried: Option<String>) -> Option<Self> {
@@ -82,7 +85,7 @@ pub(super) fn add(remarks: &mut Remarks, name: &str, kind: Kind, reason: &str) {
 /// The last that a script has said.
 pub(super) fn spoken(output: &[&str]) -> String {
     let last: Vec<&str> = output.iter().rev().take(3).rev().copied().collect();
-    if last.is_empty() { String::new() } else { format!(": {}", shown(&last.join(" / "), 200)) }
+    if last.is_empty() { String::new() } else { format!("; it said: {}", shown(&last.join(" / "), 200)) }
 }
 
 /// `warning: /etc/a created as /etc/a.new`, with `made` for the words between; or `saved as`, which all of them say.

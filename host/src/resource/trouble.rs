@@ -10,7 +10,7 @@ use tenure_protocol::resource::{Principal, ResourceKey};
 
 use super::ContentsError;
 use crate::walk::carry::MOST_IN_ALL;
-use crate::walk::change::ChangeError;
+use crate::walk::change::{ChangeError, Owner};
 use crate::walk::flag::Flag;
 use crate::walk::read::Stat;
 use crate::walk::{Dir, WalkError};
@@ -112,6 +112,22 @@ impl Trouble {
                 format!("the append-only flag is set on {place}; nothing was tried; `chattr -a` clears it"),
             ),
         }
+    }
+
+    /// Its content is nobody's declaration, and it lies where somebody could have moved it.
+    /// `who`: why not root alone could.
+    pub(super) fn not_given_away(
+        path: &DeclaredPath,
+        seen: &Stat,
+        who: &str,
+        ((user, group), to): (Owner, u32),
+    ) -> Self {
+        let Stat { mode, uid, gid, .. } = seen;
+        let reason = format!(
+            "{path} ({uid}:{gid}, mode {mode:04o}) may have been moved there: {who}; if it is meant, run \
+             `chown -h {user}:{group} {path}` and `chmod {to:04o} {path}`"
+        );
+        Self::refused("not_given_away", reason)
     }
 
     pub(super) fn cannot_carry(path: &DeclaredPath, name: &str, why: &str) -> Self {
@@ -272,11 +288,16 @@ pub(super) fn writing(path: &DeclaredPath, act: &str, error: &io::Error) -> Trou
     }
 }
 
-/// Copying content to the path.
+/// Copying content to the path. Its digest is not told: whoever reads it could try what a secret is (S-19).
 pub(super) fn copying(path: &DeclaredPath, error: ContentsError) -> Trouble {
     match error {
-        ContentsError::Missing(_) => Trouble::failed("content_missing", chain(&error)),
-        ContentsError::Unreadable { .. } => Trouble::failed("content_unreadable", chain(&error)),
+        ContentsError::Missing(_) => {
+            Trouble::failed("content_missing", format!("the content of {path} is not in the host's store"))
+        }
+        ContentsError::Unreadable { why, .. } => Trouble::failed(
+            "content_unreadable",
+            format!("the content of {path} cannot be read from the host's store: {why}"),
+        ),
         ContentsError::Exchanged => Trouble::failed(
             "changed_meanwhile",
             format!("{path}: {error}; it was left, and is looked at again"),

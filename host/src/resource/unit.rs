@@ -2,7 +2,7 @@
 //! came of an act is seen by asking again. Called by [`super::Site`] and the unit lane of a pass.
 
 use std::collections::HashMap;
-use std::sync::PoisonError;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tenure_protocol::resource::{UnitName, UnitSpec};
@@ -12,14 +12,16 @@ use crate::ground::own::is_own_unit;
 use crate::steps;
 
 mod judge;
+mod mask;
 mod memory;
 mod systemctl;
 mod systemd;
 
 pub(crate) use judge::{Fired, acts};
+pub use mask::Mask;
 pub use memory::Memory;
-pub use systemctl::{Active, Can, Enabled, Load, Shown, Until};
-pub(crate) use systemd::Act;
+pub use systemctl::{Active, Bound, Can, Enabled, Load, Shown, Until};
+pub(crate) use systemd::{Act, Stage};
 
 use systemd::Manager;
 
@@ -68,6 +70,7 @@ impl Tools<'_> {
             return self.look_at_units(names);
         };
         let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
+        memory.judges(names);
         let root = self.at("/");
         let disk = memory::disk(&root);
         let stands = |disk| Some(memory.stands(names, disk, &manager.running(names)?, &root));
@@ -110,6 +113,20 @@ impl Tools<'_> {
     pub(crate) fn daemon_reload(&self) -> Result<(), Trouble> {
         let manager = self.manager()?;
         steps::UNITS_READ.take(|| manager.daemon_reload())
+    }
+
+    /// Whether a unit was started anew by itself since a pass last asked this.
+    pub(crate) fn has_fallen(&self, name: &str, shown: &Shown) -> bool {
+        let fallen = |memory: &Mutex<Memory>| {
+            let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
+            memory.has_fallen(name, shown.restarts)
+        };
+        self.memory.is_some_and(fallen)
+    }
+
+    /// Whether there is a service manager that reads unit files.
+    pub(crate) fn reads_units(&self) -> bool {
+        self.manager().is_ok()
     }
 
     /// Lets so much time pass.
@@ -169,11 +186,35 @@ pub(super) fn observe(tools: &Tools<'_>, spec: &UnitSpec) -> Result<Seen, Troubl
     match std::iter::once(&shown.id).chain(&shown.names).find(|name| is_own_unit(name)) {
         Some(by) => Err(own(by)),
         None => {
+            spares_the_host(spec, &shown)?;
             let can_go = spec.enabled == Some(false) && shown.is_enabled();
+            let is_masked = shown.masked() == Some(Until::Undone);
+            shown.mask = is_masked.then(|| Mask::of(&shown.id, |path| tools.at(path))).flatten();
             shown.linked = can_go && tools.at(&shown.fragment).is_symlink();
             Ok(Seen::Unit(Box::new(shown)))
         }
     }
+}
+
+/// Whether the host's own unit stays as it is whatever is done with this one: systemd stops with a unit what requires it,
+/// and for a unit what it conflicts with (H-02).
+fn spares_the_host(spec: &UnitSpec, shown: &Shown) -> Result<(), Trouble> {
+    let name = &spec.name;
+    let goes = spec.running == Some(false) || spec.masked == Some(true) || !spec.restart_on.is_empty();
+    let reason = if shown.host.with_it && goes {
+        format!(
+            "the host's own unit requires {name}: to stop, restart or mask it would stop the host, which it never does; \
+             declare it without `running = false`, `masked` and `restart_on`"
+        )
+    } else if shown.host.for_it && spec.running == Some(true) {
+        format!(
+            "the host's own unit and {name} exclude each other: to start it would stop the host, which it never does; stop \
+             declaring it"
+        )
+    } else {
+        return Ok(());
+    };
+    Err(Trouble::refused("own_unit", reason))
 }
 
 /// In what a unit differs from what is declared.

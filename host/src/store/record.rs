@@ -14,6 +14,7 @@ use tenure_protocol::resource::{DirectorySpec, FileSpec, PackageSpec, Spec, Unit
 use tenure_protocol::wire::codec::encode;
 
 use super::{Store, from_row, spool, whole};
+use crate::resource::unit::Mask;
 use crate::steps;
 
 /// What was there when it was read.
@@ -69,6 +70,9 @@ pub enum State {
         /// Whether it was masked for good; of one that is ours: whether we did that.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         masked: bool,
+        /// Which mask we found in place once we had made it; none of what older hosts recorded.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mask: Option<Mask>,
         /// What it restarts or reloads on, by key, as it stood when it last did.
         on: BTreeMap<String, Digest>,
     },
@@ -114,17 +118,19 @@ impl State {
     /// The same, of a unit that follows this.
     pub fn following(self, follows: BTreeMap<String, Digest>) -> Self {
         match self {
-            Self::Unit { enabled, running, masked, .. } => {
-                Self::Unit { enabled, running, masked, on: follows }
+            Self::Unit { enabled, running, masked, mask, .. } => {
+                Self::Unit { enabled, running, masked, mask, on: follows }
             }
             other => other,
         }
     }
 
-    /// The same, of a unit that we have masked.
-    pub(crate) fn masked_by_us(self) -> Self {
+    /// The same, of a unit that we have masked with this.
+    pub(crate) fn masked_by_us(self, mask: Option<Mask>) -> Self {
         match self {
-            Self::Unit { enabled, running, on, .. } => Self::Unit { enabled, running, masked: true, on },
+            Self::Unit { enabled, running, on, .. } => {
+                Self::Unit { enabled, running, masked: true, mask, on }
+            }
             other => other,
         }
     }
@@ -132,9 +138,9 @@ impl State {
     /// The same, of a unit that follows what the other one does, and whose mask is whose that one's is.
     pub fn following_as(self, other: &Self) -> Self {
         match other {
-            Self::Unit { on, masked, .. } => match self.following(on.clone()) {
+            Self::Unit { on, masked, mask, .. } => match self.following(on.clone()) {
                 Self::Unit { enabled, running, on, .. } => {
-                    Self::Unit { enabled, running, masked: *masked, on }
+                    Self::Unit { enabled, running, masked: *masked, mask: *mask, on }
                 }
                 other => other,
             },

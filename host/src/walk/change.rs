@@ -149,8 +149,9 @@ impl Fresh {
         steps::DIRECTORY_MADE.take(|| mkdirat(&dir.fd, temporary, Mode::S_IRWXU)).map_err(busy("made"))?;
         let fresh = Self::new(dir, temporary, Kind::Directory);
         let (file, stat) = open_directory(dir, temporary)?;
-        // In a directory that somebody else can write, the name may be theirs by now.
-        if stat.uid != geteuid().as_raw() {
+        // In a directory that somebody else can write, the name may be that of something else by now: his, or a directory
+        // of root's that he moved there, with all that is in it.
+        if stat.uid != geteuid().as_raw() || !is_empty(&file).map_err(io("looked at"))? {
             return Err(ChangeError::Meanwhile);
         }
         steps::DIRECTORY_GIVEN.take(|| {
@@ -264,16 +265,26 @@ impl Dir {
         })
     }
 
-    /// Sets owner and mode of the directory that was seen at `name`.
+    /// Whether the directory that was seen at `name` has nothing in it.
+    pub fn has_nothing_in(&self, name: &str, seen: &Stat) -> Result<bool, ChangeError> {
+        let (file, stat) = open_directory(self, name)?;
+        if stat.inode != seen.inode {
+            return Err(ChangeError::Meanwhile);
+        }
+        is_empty(&file).map_err(io("looked at"))
+    }
+
+    /// Sets owner and mode of the directory that was seen at `name`. `while_empty`: only if nothing is in it.
     pub fn set_directory(
         &self,
         name: &str,
         seen: &Stat,
+        while_empty: bool,
         mode: u32,
         owner: Option<Owner>,
     ) -> Result<(), ChangeError> {
         let (file, stat) = open_directory(self, name)?;
-        if stat.inode != seen.inode {
+        if stat.inode != seen.inode || while_empty && !is_empty(&file).map_err(io("looked at"))? {
             return Err(ChangeError::Meanwhile);
         }
         steps::DIRECTORY_SET.take(|| give(&file, mode, owner))?;
@@ -355,6 +366,16 @@ fn open_directory(dir: &Dir, name: &str) -> Result<(File, Stat), ChangeError> {
     Ok((File::from(fd), Stat::of(&stat)))
 }
 
+fn is_empty(directory: &File) -> Result<bool, Errno> {
+    let raw = |errno: rustix::io::Errno| Errno::from_raw(errno.raw_os_error());
+    for entry in rustix::fs::Dir::read_from(directory).map_err(raw)? {
+        if !matches!(entry.map_err(raw)?.file_name().to_bytes(), b"." | b"..") {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// The owner first: a change of owner takes the set-user-id bit away. Then it is looked at: a file system may take
 /// both without a word and keep neither (O-21).
 fn give(file: &File, mode: u32, owner: Option<Owner>) -> Result<(), ChangeError> {
@@ -363,8 +384,8 @@ fn give(file: &File, mode: u32, owner: Option<Owner>) -> Result<(), ChangeError>
     if shows.mode != mode {
         let set = || bound(file, mode).and_then(|()| file.set_permissions(Permissions::from_mode(mode)));
         set().map_err(|source| {
-            let refused = source.kind() == io::ErrorKind::PermissionDenied;
-            if refused {
+            let refused = [io::ErrorKind::PermissionDenied, io::ErrorKind::Unsupported];
+            if refused.contains(&source.kind()) {
                 ChangeError::NotKept { shows }
             } else {
                 ChangeError::Io { act: "given its mode", source }
@@ -384,9 +405,12 @@ fn give_owner(file: &File, owner: Option<Owner>) -> Result<(), ChangeError> {
         return Ok(());
     }
     fchown(file.as_fd(), Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid))).map_err(|errno| match errno {
-        Errno::EPERM | Errno::EACCES | Errno::EINVAL | Errno::EOVERFLOW | Errno::EOPNOTSUPP => {
-            ChangeError::NotKept { shows }
-        }
+        Errno::EPERM
+        | Errno::EACCES
+        | Errno::EINVAL
+        | Errno::EOVERFLOW
+        | Errno::EOPNOTSUPP
+        | Errno::ENOSYS => ChangeError::NotKept { shows },
         errno => io("given to its owner")(errno),
     })
 }

@@ -198,7 +198,7 @@ fn nothing_that_appeared_or_changed_since_it_was_seen_is_replaced_or_removed() {
     symlink("/srv/real", tree.at("/etc/file")).unwrap();
     assert!(matches!(make().replace("file", &seen), Err(ChangeError::Meanwhile)));
     assert!(matches!(dir.set_file("file", &seen, 0o600, None), Err(ChangeError::Meanwhile)));
-    assert!(matches!(dir.set_directory("file", &seen, 0o700, None), Err(ChangeError::Meanwhile)));
+    assert!(matches!(dir.set_directory("file", &seen, false, 0o700, None), Err(ChangeError::Meanwhile)));
     assert_eq!(std::fs::read_dir(tree.at("/etc")).unwrap().count(), 2);
 }
 
@@ -228,4 +228,49 @@ fn owner_and_mode_are_those_declared_also_with_the_bits_a_change_of_owner_takes_
     fresh.create("tool").unwrap();
     let stat = tree.at("/etc/tool").metadata().unwrap();
     assert_eq!((stat.mode() & 0o7777, stat.uid(), stat.gid(), stat.nlink()), (0o4755, 12, 34, 1));
+}
+
+// rule: H-02
+#[test]
+fn links_without_end_lead_to_nothing_of_the_hosts() {
+    let tree = Tree::new();
+    symlink("itself", tree.at("/etc/itself")).unwrap();
+    symlink("there", tree.at("/etc/back")).unwrap();
+    symlink("/etc/back", tree.at("/etc/there")).unwrap();
+    std::fs::create_dir_all(tree.at("/usr/bin")).unwrap();
+    symlink("/usr/bin/tenure-host", tree.at("/etc/ours")).unwrap();
+    let leads = |name| tree.walker().leads_to_ours(&tree.dir("/etc"), name);
+    assert!(!leads("itself") && !leads("back"));
+    assert!(leads("ours"));
+}
+
+// rule: S-12
+#[test]
+fn a_directory_that_was_empty_is_not_given_away_with_what_came_into_it_since() {
+    let tree = Tree::new();
+    std::fs::create_dir(tree.at("/home/user/new")).unwrap();
+    let dir = tree.dir("/home/user");
+    let Ok(Found::Directory(seen)) = dir.look("new") else { panic!("it is there") };
+    assert!(dir.has_nothing_in("new", &seen).unwrap());
+    std::fs::write(tree.at("/home/user/new/secret"), "x").unwrap();
+    assert!(!dir.has_nothing_in("new", &seen).unwrap());
+    let set = dir.set_directory("new", &seen, true, 0o777, None);
+    assert!(matches!(set, Err(ChangeError::Meanwhile)), "{set:?}");
+    assert_eq!(tree.at("/home/user/new").metadata().unwrap().mode() & 0o777, seen.mode);
+    dir.set_directory("new", &seen, false, 0o777, None).unwrap();
+}
+
+// rule: S-12
+#[test]
+fn who_else_can_put_things_into_a_directory_is_named_with_where() {
+    let tree = Tree::new();
+    std::fs::create_dir(tree.at("/tmp/below")).unwrap();
+    let who = |path| tree.walker().who_else(&tree.dir(path));
+    assert_eq!(who("/etc"), None);
+    assert_eq!(who("/tmp/below").as_deref(), Some("anybody can write /tmp"));
+    std::fs::set_permissions(tree.at("/srv/real"), std::fs::Permissions::from_mode(0o775)).unwrap();
+    assert!(who("/srv/real").is_some_and(|who| who.starts_with("the group ")));
+    if is_root() {
+        assert_eq!(who("/home/user").as_deref(), Some("/home/user is of the user 1234"));
+    }
 }

@@ -32,6 +32,30 @@ fn the_spelling_of_a_path_says_whether_it_is_ours_or_lies_above_ours() {
     }
 }
 
+// rule: H-02
+#[test]
+fn what_a_package_lists_is_a_part_of_the_host_by_its_name_and_a_drop_in_of_every_service_is_systemds() {
+    for part in [
+        "/usr/bin/tenure-host",
+        "/bin/tenure-host",
+        "/usr/lib/tenure-host/probation",
+        "/usr/lib/systemd/system/tenure-host.service",
+        "/lib/systemd/system/tenure-host.service.d/x.conf",
+    ] {
+        assert!(is_part_of_the_host(part), "{part}");
+    }
+    for other in [
+        "/usr/lib/systemd/system/service.d",
+        "/usr/lib/systemd/system/service.d/10-timeout-abort.conf",
+        "/etc/tenure",
+        "/usr/bin",
+    ] {
+        assert!(!is_part_of_the_host(other), "{other}");
+    }
+    // Whoever declares such a file changes the host's own unit by it.
+    assert_eq!(by_text("/usr/lib/systemd/system/service.d/10-timeout-abort.conf"), Touch::Ours);
+}
+
 #[test]
 fn the_ground_is_made_once_and_a_state_directory_that_was_open_is_closed() {
     use std::os::unix::fs::PermissionsExt;

@@ -52,6 +52,7 @@ fn each_kind_of_end_has_its_own_wait() {
     assert_eq!(Farewell::Lost(reason("silent")).pause(), Pause::Backoff);
     assert_eq!(Farewell::Unreached(reason("unreachable")).pause(), Pause::Backoff);
     assert_eq!(refused("retired", 0).pause(), Pause::Rarely);
+    assert_eq!(Farewell::Unheard(reason("retired")).pause(), Pause::AtLeast(ONLY_A_TOKEN));
     assert_eq!(refused("superseded", 0).pause(), Pause::AtLeast(AFTER_SUPERSEDED));
     assert_eq!(refused("fenced", 0).pause(), Pause::AtLeast(ONLY_A_TOKEN));
     assert_eq!(refused("revoked", 0).pause(), Pause::AtLeast(ONLY_A_TOKEN));

@@ -55,6 +55,8 @@ pub(crate) struct Book {
 #[derive(Debug, Clone)]
 pub(crate) struct Ways {
     pub(crate) refuse_hello: Option<Refusal>,
+    /// Hangs up behind that refusal, whatever is still to be told.
+    pub(crate) hang_up: bool,
     /// Says this instead of answering a greeting.
     pub(crate) not_now: Option<Ended>,
     pub(crate) refuse_join: Option<Refusal>,
@@ -121,6 +123,7 @@ impl Fake {
             book: Arc::new(watch::Sender::new(Book::default())),
             ways: Arc::new(Mutex::new(Ways {
                 refuse_hello: None,
+                hang_up: false,
                 not_now: None,
                 refuse_join: None,
                 forget_to_answer: false,
@@ -314,6 +317,9 @@ impl Fake {
         if let Some(refusal) = ways.refuse_hello {
             self.note(|book| book.hellos.push(hello));
             answer(&mut connection, request.id, Err(refusal)).await?;
+            if ways.hang_up {
+                return None;
+            }
             while let Ok(Frame::Request(request)) = connection.receive(PATIENCE).await {
                 assert_eq!(request.kind, Spooled::KIND.name, "what happened is all there is to tell");
                 let id = request.id;

@@ -152,6 +152,54 @@ const UNAUTHORISED: &[u8] = b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n
 const PROXYS_PAGE: &[u8] =
     b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Type: text/html\r\n\r\n<html>log in</html>";
 
+/// What an attempt needs, with no daemon around it.
+fn around(machine: &Machine, store: &Store, clock: tenure_actors::clock::SharedClock) -> Around {
+    Around {
+        ground: machine.ground(),
+        store: store.clone(),
+        clock,
+        reconcile: Reconcile::new(),
+        heartbeat: Heartbeat::new(),
+        outbox: Outbox::default(),
+        resolve: system_resolver(),
+        writing: Arc::default(),
+        counter: counter::Counter::default(),
+        asked: Asked::default(),
+        foreseeing: Foreseeing::default(),
+    }
+}
+
+// rule: X-9
+// case: O-57
+#[tokio::test]
+async fn a_retired_node_whose_last_words_broke_off_comes_again_in_minutes_and_after_them_within_the_hour() {
+    let (fake, machine) = (Fake::start().await, Machine::new());
+    let daemon = machine.start().await;
+    daemon.link.enrol(fake.token("edge-1", 1)).await.unwrap().unwrap();
+    linked(&daemon, is_up).await;
+    daemon.stop().await;
+    let clock = tenure_actors::clock::system();
+    let store = Store::open(&machine.ground(), false, clock.now()).unwrap().store;
+    let event = tenure_protocol::event::NodeEvent {
+        id: tenure_protocol::id::EventId::random(),
+        at: Millis(1),
+        kind: "applied".to_owned(),
+        key: None,
+        text: "the last thing it did".to_owned(),
+    };
+    store.spool(&[event]).unwrap();
+    let around = around(&machine, &store, clock);
+    for (hang_up, waits) in [(true, false), (false, true)] {
+        fake.change(|ways| (ways.refuse_hello, ways.hang_up) = (Some(refusal("retired")), hang_up));
+        let end = attempt::attempt(around.clone(), |_| panic!("a session opened")).await;
+        assert_eq!(end.reason().code, "retired");
+        assert_eq!(end.pause() == state::Pause::Rarely, waits, "{end:?}");
+        assert_eq!(store.spooled_count().unwrap() == 0, waits);
+    }
+    drop(around);
+    store.close();
+}
+
 // rule: X-10
 #[tokio::test]
 async fn whoever_is_not_the_pinned_control_plane_costs_a_host_not_one_byte() {
@@ -172,19 +220,7 @@ async fn whoever_is_not_the_pinned_control_plane_costs_a_host_not_one_byte() {
         keep(&machine, &StoredIdentity { addresses: vec![at.to_string()], ..identity(&machine) });
         let clock = tenure_actors::clock::system();
         let store = Store::open(&machine.ground(), false, clock.now()).unwrap().store;
-        let around = Around {
-            ground: machine.ground(),
-            store: store.clone(),
-            clock,
-            reconcile: Reconcile::new(),
-            heartbeat: Heartbeat::new(),
-            outbox: Outbox::default(),
-            resolve: system_resolver(),
-            writing: Arc::default(),
-            counter: counter::Counter::default(),
-            asked: Asked::default(),
-            foreseeing: Foreseeing::default(),
-        };
+        let around = around(&machine, &store, clock);
         let before = machine.files();
         for _ in 0..3 {
             let end = attempt::attempt(around.clone(), |_| panic!("{what} opened a session")).await;

@@ -4,7 +4,7 @@
 use similar::TextDiff;
 use tenure_protocol::id::Digest;
 use tenure_protocol::resource::{Content, FilePresent, FileSpec};
-use tenure_protocol::text::shown;
+use tenure_protocol::text::{shown, shown_line};
 
 use super::veil::veiled;
 use crate::resource::{Seen, Site};
@@ -146,35 +146,21 @@ fn unified(spec: &FileSpec, was: &str, becomes: &str, room: &mut Room) -> Vec<St
     let (old, new) = (format!("{path} (on the machine)"), format!("{path} (declared)"));
     let text = diff.unified_diff().context_radius(3).header(&old, &new).to_string();
     let (mut lines, mut used) = (Vec::new(), 0);
-    for line in text.lines().take(MOST_LINES).map(safe) {
+    // Where a line ends otherwise, that is the change: it is shown.
+    let all = || text.split_terminator('\n');
+    for line in all().take(MOST_LINES).map(|line| shown_line(line, MOST_IN_A_LINE)) {
         used += line.len();
         if used > MOST_OF_ONE.min(room.0) {
             break;
         }
         lines.push(line);
     }
-    let left = text.lines().count() - lines.len();
+    let left = all().count() - lines.len();
     if left > 0 {
         lines.push(format!("… {left} more lines"));
     }
     room.0 = room.0.saturating_sub(used);
     lines
-}
-
-/// A line fit to be shown; tabs stay, being ordinary in configuration.
-fn safe(line: &str) -> String {
-    let (mut safe, mut left) = (String::new(), MOST_IN_A_LINE);
-    for (at, part) in line.split('\t').enumerate() {
-        if at > 0 {
-            safe.push('\t');
-        }
-        safe.push_str(&shown(part, left));
-        left = left.saturating_sub(part.chars().count());
-        if left == 0 {
-            break;
-        }
-    }
-    safe
 }
 
 fn declared(site: &Site<'_>, content: Content) -> Result<String, Hidden> {

@@ -128,6 +128,17 @@ fn a_preview_says_what_would_happen_with_a_diff_and_changes_nothing() {
 }
 
 #[test]
+fn a_line_that_only_ends_otherwise_is_shown_with_how_it_ends() {
+    let mut looked = Looked::new();
+    looked.was("/srv/text", "one\r\ntwo\r\n", 0o644);
+    looked.file("/srv/text", "one\ntwo\n", "0644");
+    let detail = &line(&looked.lines(None), "file:/srv/text").detail.clone();
+    for shown in ["-one\\r", "-two\\r", "+one", "+two"] {
+        assert!(detail.iter().any(|line| line == shown), "{shown}: {detail:?}");
+    }
+}
+
+#[test]
 fn what_lies_below_a_declared_file_or_behind_a_link_to_what_is_made_first_cannot_be_known() {
     let mut looked = Looked::new();
     looked.file("/srv/f", "f", "0644");

@@ -6,6 +6,7 @@ use tenure_protocol::resource::{Resource, UnitSpec};
 
 use super::ahead::There;
 use super::{Foresight, Said, kept};
+use crate::ground::own::is_own_unit;
 use crate::reconcile::plan::{Decision, Sight};
 use crate::resource::unit::{Act, Load, Shown, acts};
 use crate::resource::{Seen, Trouble};
@@ -33,7 +34,24 @@ impl Foresight<'_> {
         };
         let said = said.unwrap_or_else(trouble);
         let acts = said.what != What::Keep;
-        self.waits(resource).filter(|_| due || acts).unwrap_or(said)
+        self.before_reading(spec, self.waits(resource).filter(|_| due || acts).unwrap_or(said))
+    }
+
+    /// What is seen of a unit now may be how it was before its file was changed: by a pass that was cut short, or by one
+    /// whose files systemd did not read. What is held, waits, or is no unit that may be touched stays so whatever it reads;
+    /// one that is refused for how systemd shows it does not.
+    fn before_reading(&self, spec: &UnitSpec, said: Said) -> Said {
+        let is_beyond =
+            is_own_unit(spec.name.as_str()) || matches!(said.code, Some("no_service_manager" | "sandbox"));
+        let by_rule = said.what == What::Refuse && is_beyond;
+        if !self.unread || by_rule || matches!(said.what, What::Hold | What::Wait) {
+            return said;
+        }
+        let mut detail = said.detail;
+        detail.push(
+            "systemd has not read all changed unit files yet, and a pass has it read them first".to_owned(),
+        );
+        Said { what: What::CannotKnow, code: Some("cut_short"), detail }
     }
 
     /// What is not there yet comes with its file.

@@ -32,7 +32,7 @@ fn triggers(record: Option<&Record>) -> Triggers {
 }
 
 fn unit(on: BTreeMap<String, Digest>, at: i64) -> Record {
-    let applied = State::Unit { enabled: None, running: Some(true), masked: false, on };
+    let applied = State::Unit { enabled: None, running: Some(true), masked: false, mask: None, on };
     Record { key: "unit:nginx.service".to_owned(), applied, ..package("", Origin::Changed, at) }
 }
 

@@ -132,7 +132,7 @@ fn perhaps_running(unit: &str, why: &Trouble) -> Trouble {
 
 fn ended_before(unit: &str) -> Trouble {
     let reason = format!(
-        "a package transaction of the host ({unit}) was ended before it was done; the next pass finishes it, and \
+        "a package transaction of the host ({unit}) was ended before it was done; the next pass goes on from there, and \
          `journalctl -u {unit}` on the machine says who ended it"
     );
     Trouble::outstanding(CUT_SHORT, reason)
@@ -148,7 +148,8 @@ pub(crate) fn is_open(trouble: &Trouble) -> bool {
     matches!(trouble.code, STILL_RUNNING | CUT_SHORT)
 }
 
-const CUT_SHORT: &str = "package_transaction_cut_short";
+/// The code of what a transaction was to bring that somebody ended.
+pub(crate) const CUT_SHORT: &str = "package_transaction_cut_short";
 
 /// The code of it: what is outstanding for this reason is still ours to record.
 pub(crate) const STILL_RUNNING: &str = "package_transaction_running";

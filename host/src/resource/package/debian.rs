@@ -109,8 +109,8 @@ impl Hand for Debian<'_> {
         remarks
     }
 
-    fn of_the_hosts_files(&self, name: &str) -> Result<Option<String>, String> {
-        owner::of_the_hosts_files(self.tools, name).map_err(|unread| chain(&unread))
+    fn of_the_hosts_files(&self, names: &[&str]) -> Result<Option<String>, String> {
+        owner::of_the_hosts_files(self.tools, names).map_err(|unread| chain(&unread))
     }
 
     fn is_older(&self, a: &str, b: &str) -> bool {
@@ -135,6 +135,7 @@ impl Hand for Debian<'_> {
             simulate: "`apt-get -s install`",
             whose: "`dpkg -S`",
             place: "/var/lib/dpkg",
+            again: |name| format!("`apt-get install --reinstall {name}`"),
         }
     }
 

@@ -2,6 +2,8 @@
 //! transaction. What came of it is read from rpm's database afterwards, never from here. What dnf's own words mean is
 //! in [`said`], whom an operator has locked in [`versionlock`].
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tenure_protocol::resource::PackageWanted;
@@ -15,15 +17,19 @@ use super::{Begun, Packages, Remarks, Terms, Tools, Trouble, lock, rpm};
 use crate::ground::own::OWN_PACKAGE;
 use crate::program::{Programs, Ran};
 use aside::Aside;
+use several::Spelled;
 
 mod aside;
 mod said;
+mod several;
 mod versionlock;
 
 /// dnf on this machine.
 pub(super) struct Dnf<'a> {
     tools: &'a Tools<'a>,
     programs: &'a dyn Programs,
+    /// The last that was simulated, as it is run.
+    simulated: RefCell<Option<(Wanted, Vec<String>)>>,
 }
 
 const DNF: &str = "dnf";
@@ -37,9 +43,12 @@ const ALONE: &str = "--setopt=clean_requirements_on_remove=False";
 const AS_SIMULATED: [&str; 2] = ["--setopt=metadata_expire=-1", "--setopt=*.metadata_expire=-1"];
 /// A source that could not be read is a failure, not a warning.
 const EVERY_SOURCE: [&str; 2] = ["--setopt=skip_if_unavailable=0", "--setopt=*.skip_if_unavailable=0"];
-/// The host comes from a source that proves itself, whatever the machine's configuration allows (S-13): by a key that
-/// somebody gave to rpm, never by one that a source names for itself, which `-y` would import.
-const SIGNED: [&str; 3] = ["--setopt=gpgcheck=1", "--setopt=*.gpgcheck=1", "--setopt=*.gpgkey="];
+/// `-y`, or `defaultyes` of the operator's, would take whatever key a source names for itself, for its packages and for
+/// its list. Only those count that somebody gave to rpm, and that somebody let dnf keep for a list (S-13). Without a word
+/// dnf would do nothing at all as long as rpm has no key.
+const NO_NEW_KEY: &str = "--setopt=*.gpgkey=file:///dev/null";
+/// The host comes from a source that proves itself, whatever the machine's configuration allows (S-13).
+const SIGNED: [&str; 2] = ["--setopt=gpgcheck=1", "--setopt=*.gpgcheck=1"];
 /// Where dnf notes who works with the database, with the sources, and who fetches packages.
 const NOTES: [&str; 3] =
     ["/var/lib/dnf/rpmdb_lock.pid", "/var/cache/dnf/metadata_lock.pid", "/var/cache/dnf/download_lock.pid"];
@@ -48,14 +57,29 @@ const IMAGE: &str = "/run/ostree-booted";
 
 impl<'a> Dnf<'a> {
     pub(super) fn of(tools: &'a Tools<'a>) -> Result<Self, Trouble> {
-        Ok(Self { tools, programs: tools.programs()? })
+        Ok(Self { tools, programs: tools.programs()?, simulated: RefCell::default() })
     }
 
     /// Asks what it would do; at this level of detail it names each package in a line of its own.
-    fn ask(&self, wanted: &Wanted, erasing: bool) -> Result<Ran, Trouble> {
-        let words = transaction(wanted, erasing);
+    fn ask(&self, wanted: &Wanted, names: &[String], erasing: bool) -> Result<Ran, Trouble> {
+        let words = transaction(wanted, names, erasing);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        self.question(&["--assumeno", "--debuglevel=3", NO_WAITING, ALONE], &words)
+        self.question(&["--assumeno", "--debuglevel=3", ALONE], &words)
+    }
+
+    /// What the sources have of a package, one version in one architecture a line.
+    fn offered(&self, name: &str) -> Result<String, Trouble> {
+        let format = "%{name}|%{arch}|%{epoch}|%{version}-%{release}\n";
+        let words = ["repoquery", "--available", "--showduplicates", "--queryformat", format, "--", name];
+        let ran = self.question(&["-q"], &words)?;
+        if ran.succeeded() { Ok(ran.out) } else { Err(said::failed(DNF, &ran)) }
+    }
+
+    /// The architectures in which the sources have this version of it.
+    fn architectures(&self, name: &str, version: &str) -> Result<BTreeSet<String>, Trouble> {
+        let out = self.offered(name)?;
+        let offers = out.lines().filter_map(|line| said::offered(name, line));
+        Ok(offers.filter(|(_, offered)| offered == version).map(|(of, _)| of.to_owned()).collect())
     }
 
     /// Where nothing may be left on the machine the answer is by what was read before.
@@ -63,14 +87,15 @@ impl<'a> Dnf<'a> {
         let aside = self.tools.only_looks().then(|| Aside::make(self.tools)).transpose()?;
         let leaves_nothing = aside.as_ref().map(Aside::options);
         let leaves_nothing = leaves_nothing.iter().flatten().map(String::as_str);
-        let arguments: Vec<&str> =
-            options.iter().copied().chain(leaves_nothing).chain(words.iter().copied()).collect();
+        let always = [NO_WAITING, NO_NEW_KEY];
+        let options = always.iter().chain(options).copied().chain(leaves_nothing);
+        let arguments: Vec<&str> = options.chain(words.iter().copied()).collect();
         self.programs.run(DNF, &arguments, TRANSACTION).map_err(not_run)
     }
 }
 
 /// The words of a transaction, names after `--`.
-fn transaction(wanted: &Wanted, erasing: bool) -> Vec<String> {
+fn transaction(wanted: &Wanted, names: &[String], erasing: bool) -> Vec<String> {
     let mut words: Vec<String> = if wanted.install.is_empty() {
         vec!["remove".to_owned(), "--".to_owned()]
     } else if erasing {
@@ -78,13 +103,7 @@ fn transaction(wanted: &Wanted, erasing: bool) -> Vec<String> {
     } else {
         vec!["install".to_owned(), "--".to_owned()]
     };
-    words.extend(wanted.install.iter().map(|(name, version)| match version {
-        Some(version) => format!("{name}-{version}"),
-        None => name.clone(),
-    }));
-    if wanted.install.is_empty() {
-        words.extend(wanted.remove.iter().cloned());
-    }
+    words.extend(names.iter().cloned());
     words
 }
 
@@ -125,49 +144,45 @@ impl Hand for Dnf<'_> {
         let remove =
             Wanted { remove: wanted.remove.clone(), may_go: wanted.may_go.clone(), ..Wanted::default() };
         let may_go = wanted.may_go.union(&wanted.remove).cloned().collect();
-        let install = Wanted { remove: std::collections::BTreeSet::new(), may_go, ..wanted };
+        let install = Wanted { remove: BTreeSet::new(), may_go, ..wanted };
         [install, remove].into_iter().filter(|part| !part.is_empty()).collect()
     }
 
     fn simulate(&self, wanted: &Wanted, now: &Packages, _: Option<&Proven>) -> Result<Simulated, Trouble> {
+        let Spelled { names, left_behind } = several::spell(wanted, now, |n, v| self.architectures(n, v))?;
         let erasing = may_erase(wanted);
-        let mut ran = self.ask(wanted, erasing)?;
+        let mut ran = self.ask(wanted, &names, erasing)?;
         // What would have to go for it is named by the judge.
         if !erasing && said::needs_room(&ran) {
-            ran = self.ask(wanted, true)?;
+            ran = self.ask(wanted, &names, true)?;
         }
-        match said::simulation(&ran, now) {
-            Some(simulated) => Ok(simulated),
-            None => Err(said::failed(DNF, &ran)),
-        }
+        let mut simulated = said::simulation(&ran, now).ok_or_else(|| said::failed(DNF, &ran))?;
+        simulated.remove.extend(left_behind);
+        *self.simulated.borrow_mut() = Some((wanted.clone(), names));
+        Ok(simulated)
     }
 
     fn update(&self) -> Result<(), Trouble> {
-        let arguments: Vec<&str> =
-            ["-q", NO_WAITING].into_iter().chain(EVERY_SOURCE).chain(["makecache", "--refresh"]).collect();
+        let options = ["-q", NO_WAITING, NO_NEW_KEY].into_iter().chain(EVERY_SOURCE);
+        let arguments: Vec<&str> = options.chain(["makecache", "--refresh"]).collect();
         let ran = self.programs.run(DNF, &arguments, TRANSACTION).map_err(not_run)?;
         if ran.succeeded() { Ok(()) } else { Err(said::failed(DNF, &ran)) }
     }
 
     fn versions(&self, name: &str) -> Result<Vec<String>, Trouble> {
-        let words = [
-            "repoquery",
-            "--available",
-            "--showduplicates",
-            "--queryformat",
-            "%{name}|%{arch}|%{epoch}|%{version}-%{release}\n",
-            "--",
-            name,
-        ];
-        let ran = self.question(&["-q", NO_WAITING], &words)?;
-        if !ran.succeeded() {
-            return Err(said::failed(DNF, &ran));
-        }
-        let mut versions: Vec<String> =
-            ran.out.lines().filter_map(|line| said::offered(name, line)).collect();
+        let out = self.offered(name)?;
+        let offers = out.lines().filter_map(|line| said::offered(name, line));
+        let mut versions: Vec<String> = offers.map(|(_, version)| version).collect();
         versions.sort_by(|a, b| compare(b, a, Rules::Rpm));
         versions.dedup();
         Ok(versions)
+    }
+
+    fn providers(&self, name: &str) -> Vec<String> {
+        let provides = format!("--whatprovides={name}");
+        let words = ["repoquery", "--available", "--queryformat", "%{name}\n", &provides];
+        let ran = self.question(&["-q"], &words).ok().filter(Ran::succeeded);
+        ran.map_or_else(Vec::new, |ran| said::providers(name, &ran.out))
     }
 
     /// It takes `1.0-1` for any epoch, and which one is meant is chosen here.
@@ -177,11 +192,14 @@ impl Hand for Dnf<'_> {
 
     fn command(&self, wanted: &Wanted, touched: &Begun, _: Option<&Proven>) -> Vec<String> {
         let signed = if touched.contains_key(OWN_PACKAGE) { &SIGNED[..] } else { &[] };
-        let options = [DNF, "-y", SAYS_THE_END, NO_WAITING, ALONE].into_iter().chain(AS_SIMULATED);
+        let options =
+            [DNF, "-y", SAYS_THE_END, NO_WAITING, ALONE, NO_NEW_KEY].into_iter().chain(AS_SIMULATED);
+        let simulated = self.simulated.borrow();
+        let names = simulated.as_ref().filter(|(of, _)| of == wanted).map_or(&[][..], |(_, names)| names);
         options
             .chain(signed.iter().copied())
             .map(str::to_owned)
-            .chain(transaction(wanted, may_erase(wanted)))
+            .chain(transaction(wanted, names, may_erase(wanted)))
             .collect()
     }
 
@@ -203,8 +221,8 @@ impl Hand for Dnf<'_> {
         said::remarks(ran, touched)
     }
 
-    fn of_the_hosts_files(&self, name: &str) -> Result<Option<String>, String> {
-        rpm::of_the_hosts_files(self.tools, name)
+    fn of_the_hosts_files(&self, names: &[&str]) -> Result<Option<String>, String> {
+        rpm::of_the_hosts_files(self.tools, names)
     }
 
     fn is_older(&self, a: &str, b: &str) -> bool {
@@ -229,6 +247,7 @@ impl Hand for Dnf<'_> {
             simulate: "`dnf --assumeno install`",
             whose: "`rpm -qf`",
             place: "/var/lib/rpm",
+            again: said::again,
         }
     }
 

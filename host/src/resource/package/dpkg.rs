@@ -26,6 +26,8 @@ pub(super) struct Package {
     pub(super) state: PackageState,
     /// dpkg's own word for that.
     pub(super) word: Box<str>,
+    /// When it was brought, in seconds since 1970; dpkg does not say.
+    pub(super) brought: Option<i64>,
 }
 
 /// How far a package is. Only one of these counts as installed.
@@ -208,6 +210,7 @@ impl Package {
             hold: false,
             state: PackageState::Installed,
             word: "installed".into(),
+            brought: None,
         }
     }
 }
@@ -253,6 +256,7 @@ fn read(paragraph: &str) -> Result<(&str, Package), Unreadable> {
         hold: want == "hold",
         state,
         word: word.into(),
+        brought: None,
     };
     Ok((name, package))
 }

@@ -81,8 +81,8 @@ pub(super) trait Hand {
     /// What is to be told of packages that were brought all the same.
     fn remarks(&self, ran: &Ran, touched: &Begun) -> Remarks;
 
-    /// The first file of the host's own that a package has brought, in words; the error: why nobody could look.
-    fn of_the_hosts_files(&self, name: &str) -> Result<Option<String>, String>;
+    /// The first file of the host's own that one of these packages has brought, in words; the error: why nobody could look.
+    fn of_the_hosts_files(&self, names: &[&str]) -> Result<Option<String>, String>;
 
     /// Whether the first version is older than the second.
     fn is_older(&self, a: &str, b: &str) -> bool;
@@ -113,6 +113,8 @@ pub(super) struct Words {
     pub(super) whose: &'static str,
     /// Where its database lies.
     pub(super) place: &'static str,
+    /// Brings an installed package anew, and runs its scripts again.
+    pub(super) again: fn(&str) -> String,
 }
 
 impl Tools<'_> {

@@ -28,24 +28,24 @@ pub(super) fn sources_not_read(read: &str, words: &str) -> Trouble {
     )
 }
 
-/// A package proves nothing.
-pub(super) fn unsigned_package(words: &str) -> Trouble {
+/// A package proves nothing. `give`: how this machine is given a key.
+pub(super) fn unsigned_package(give: &str, words: &str) -> Trouble {
     Trouble::refused(
         "unsigned_package",
         format!(
             "a package is not signed, or not by a key that this machine trusts, so nothing is taken; have it signed, give \
-             the machine its key (`rpm --import` takes one), or declare another: {words}"
+             the machine its key ({give}), or declare another: {words}"
         ),
     )
 }
 
-/// A source proves nothing.
-pub(super) fn unsigned_source(words: &str) -> Trouble {
+/// A source proves nothing. `give`: how this machine is given a key.
+pub(super) fn unsigned_source(give: &str, words: &str) -> Trouble {
     Trouble::refused(
         "unsigned_source",
         format!(
             "a package source of this machine is not signed by a key it trusts, so nothing is taken from it; give the \
-             machine its key, or remove the source: {words}"
+             machine its key ({give}), or remove the source: {words}"
         ),
     )
 }

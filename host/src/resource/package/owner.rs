@@ -1,5 +1,6 @@
 //! Whether a package has brought files of the host itself: removing it would take them away, whatever its name (H-02).
 
+use std::collections::BTreeSet;
 use std::io;
 
 use super::Tools;
@@ -16,9 +17,13 @@ pub(super) struct Unread {
     source: io::Error,
 }
 
-/// The package and the first file of the host's that it owns, in words; none where it owns none. One without a list has
-/// no files for dpkg either.
-pub(super) fn of_the_hosts_files(tools: &Tools<'_>, name: &str) -> Result<Option<String>, Unread> {
+/// The first of these packages that owns a file of the host's, and the file, in words; none where none does. One without a
+/// list has no files for dpkg either.
+pub(super) fn of_the_hosts_files(tools: &Tools<'_>, names: &[&str]) -> Result<Option<String>, Unread> {
+    if names.is_empty() {
+        return Ok(None);
+    }
+    let names: BTreeSet<&str> = names.iter().map(|name| bare(name)).collect();
     let unread = |place: &str| {
         let place = place.to_owned();
         move |source| Unread { place, source }
@@ -27,14 +32,14 @@ pub(super) fn of_the_hosts_files(tools: &Tools<'_>, name: &str) -> Result<Option
         let entry = entry.map_err(unread(INFO))?;
         let file = entry.file_name();
         let Some(of) = file.to_str().and_then(|file| file.strip_suffix(".list")) else { continue };
-        if bare(of) != bare(name) {
+        if !names.contains(bare(of)) {
             continue;
         }
         let list = std::fs::read(entry.path()).map_err(unread(&format!("{INFO}/{of}.list")))?;
         // A name that is no text is none of ours.
         let mut paths = list.split(|byte| *byte == b'\n').filter_map(|path| std::str::from_utf8(path).ok());
         if let Some(path) = paths.find(|path| is_part_of_the_host(path)) {
-            return Ok(Some(format!("{name} has brought {path}")));
+            return Ok(Some(format!("{of} has brought {path}")));
         }
     }
     Ok(None)

@@ -165,6 +165,15 @@ impl Hand for Pacman<'_> {
         Ok(versions)
     }
 
+    /// It looks for a pattern in what packages are called, are, and provide.
+    fn providers(&self, name: &str) -> Vec<String> {
+        let pattern = format!("^{}$", name.replace('.', "\\.").replace('+', "\\+"));
+        let ran = self.programs.run(PACMAN, &["-Ssq", "--", &pattern], QUESTION).ok();
+        let found = ran.map_or_else(String::new, |ran| ran.out);
+        let is_own = found.lines().any(|line| line.trim() == name);
+        found.lines().filter(|_| !is_own).map(|line| line.trim().to_owned()).collect()
+    }
+
     fn takes_versions_as_declared(&self) -> bool {
         false
     }
@@ -190,8 +199,8 @@ impl Hand for Pacman<'_> {
         said::remarks(ran, touched)
     }
 
-    fn of_the_hosts_files(&self, name: &str) -> Result<Option<String>, String> {
-        local::of_the_hosts_files(self.tools, name)
+    fn of_the_hosts_files(&self, names: &[&str]) -> Result<Option<String>, String> {
+        local::of_the_hosts_files(self.tools, names)
     }
 
     fn is_older(&self, a: &str, b: &str) -> bool {
@@ -216,6 +225,7 @@ impl Hand for Pacman<'_> {
             simulate: "`pacman -Sp`",
             whose: "`pacman -Qo`",
             place: "/var/lib/pacman",
+            again: said::again,
         }
     }
 

@@ -64,7 +64,7 @@ pub(super) fn read(tools: &Tools<'_>, locked: &dyn Fn(&str) -> bool) -> Result<A
 }
 
 const QUERY: [&str; 3] =
-    ["-qa", "--queryformat", "%{NAME}\\t%{EPOCHNUM}\\t%{VERSION}\\t%{RELEASE}\\t%{ARCH}\\n"];
+    ["-qa", "--queryformat", "%{NAME}\\t%{EPOCHNUM}\\t%{VERSION}\\t%{RELEASE}\\t%{ARCH}\\t%{INSTALLTIME}\\n"];
 
 /// Keys that were imported are listed too, and are no packages.
 fn installed(text: &str) -> impl Iterator<Item = (String, Package)> {
@@ -73,9 +73,10 @@ fn installed(text: &str) -> impl Iterator<Item = (String, Package)> {
 
 fn package(line: &str) -> Option<(String, Package)> {
     let fields: Vec<&str> = line.split('\t').collect();
-    let [name, epoch, version, release, architecture] = fields[..] else { return None };
+    let [name, epoch, version, release, architecture, brought] = fields[..] else { return None };
     let version = spelled(epoch, &format!("{version}-{release}"));
-    Some((name.to_owned(), Package::installed(version, architecture.to_owned())))
+    let whole = Package::installed(version, architecture.to_owned());
+    Some((name.to_owned(), Package { brought: brought.parse().ok(), ..whole }))
 }
 
 /// As dnf spells it: an epoch of 0 is not written.
@@ -124,11 +125,16 @@ pub(super) fn is_older(a: &str, b: &str) -> bool {
     evr::compare(a, b, Rules::Rpm).is_lt()
 }
 
-/// The package and the first file of the host's that it owns, in words.
-pub(super) fn of_the_hosts_files(tools: &Tools<'_>, name: &str) -> Result<Option<String>, String> {
-    let ran = rpm(tools, &["-ql", "--", name]).map_err(|trouble| trouble.reason)?;
-    let path = ran.out.lines().find(|path| is_part_of_the_host(path));
-    Ok(path.map(|path| format!("{name} has brought {path}")))
+/// The first of these packages that owns a file of the host's, and the file, in words. One is asked for at a time: the
+/// lists of many together would be longer than what is kept of the words of a program.
+pub(super) fn of_the_hosts_files(tools: &Tools<'_>, names: &[&str]) -> Result<Option<String>, String> {
+    for name in names {
+        let ran = rpm(tools, &["-ql", "--", name]).map_err(|trouble| trouble.reason)?;
+        if let Some(path) = ran.out.lines().find(|path| is_part_of_the_host(path)) {
+            return Ok(Some(format!("{name} has brought {path}")));
+        }
+    }
+    Ok(None)
 }
 
 /// The directory of its database, which each distribution sets.

@@ -291,14 +291,17 @@ impl<'a> Transaction<'a> {
             host_is_exact: exact,
         };
         judge(wanted, simulated, &rules)?;
-        for name in &simulated.remove {
-            match self.manager.of_the_hosts_files(name) {
-                Ok(None) => {}
-                Ok(Some(whose)) => return Err(TransactionRefusal::HostFiles(whose)),
-                Err(unread) => return Err(TransactionRefusal::UnreadFiles(unread)),
-            }
+        // A new version of what brought them would put its own in their place.
+        let is_anew = |(name, (old, _)): &(&String, &(Option<String>, String))| {
+            old.is_some() && bare(name) != OWN_PACKAGE
+        };
+        let anew = simulated.install.iter().filter(is_anew).map(|(name, _)| name);
+        let gone: Vec<&str> = simulated.remove.iter().chain(anew).map(String::as_str).collect();
+        match self.manager.of_the_hosts_files(&gone) {
+            Ok(None) => Ok(()),
+            Ok(Some(whose)) => Err(TransactionRefusal::HostFiles(whose)),
+            Err(unread) => Err(TransactionRefusal::UnreadFiles(unread)),
         }
-        Ok(())
     }
 
     /// What apt calls impossible, because somebody put a package on hold that would have to change (H-25).
@@ -384,7 +387,7 @@ pub(super) fn together<'w>(each: impl Iterator<Item = &'w Wanted>) -> Wanted {
 }
 
 fn refused(refusal: &TransactionRefusal, words: &Words) -> Trouble {
-    let Words { unhold, simulate, whose, place } = words;
+    let Words { unhold, simulate, whose, place, again: _ } = words;
     let unhold = unhold("NAME");
     let remedy = match refusal {
         TransactionRefusal::Removes(_) => "declare those absent, or declare another package".to_owned(),
@@ -403,7 +406,8 @@ fn refused(refusal: &TransactionRefusal, words: &Words) -> Trouble {
                 .to_owned()
         }
         TransactionRefusal::HostFiles(_) => format!(
-            "stop declaring it absent; bring the host by its own package first, and {whose} says what else it has"
+            "leave that package as it is installed; bring the host by its own package first, and {whose} with that path says \
+             whose the file is"
         ),
         TransactionRefusal::UnreadFiles(_) => {
             format!("look on the machine what is wrong with it (`ls -l {place}`, `dmesg`) and put it right")

@@ -65,11 +65,11 @@ pub(super) enum TransactionRefusal {
     /// It would remove the host itself.
     #[error("it would remove the host itself ({0})")]
     Host(String),
-    /// It would remove files of the host itself, which a package has brought.
-    #[error("it would remove files of the host itself ({0})")]
+    /// It would remove or replace files of the host itself, which a package has brought.
+    #[error("it would remove or replace files of the host itself ({0})")]
     HostFiles(String),
-    /// Whether it would remove files of the host itself cannot be known.
-    #[error("whether it would remove files of the host itself cannot be seen ({0})")]
+    /// Whether it would remove or replace files of the host itself cannot be known.
+    #[error("whether it would remove or replace files of the host itself cannot be seen ({0})")]
     UnreadFiles(String),
     /// It would bring the host to an older version, which nobody named exactly.
     #[error("it would bring the host to the older version {0}, which is not declared exactly")]

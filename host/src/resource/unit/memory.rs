@@ -35,21 +35,34 @@ use crate::ground::own::{MADE_INTO_UNITS, UNIT_PLACES};
 pub struct Memory {
     disk: Option<Digest>,
     units: HashMap<String, Shown>,
+    /// How often each was started anew by itself when a pass last judged it; this is not forgotten with the rest.
+    restarts: HashMap<String, u64>,
 }
 
 /// More directories and files of units than any machine has: beyond, nothing is remembered.
 const MOST: usize = 50_000;
 /// Written each time the service manager has read its unit files.
 const READ: &str = "/run/systemd/systemd-units-load";
-/// Made anew by generators each time.
-const GENERATED: [&str; 2] = ["/run/systemd/generator.early", "/run/systemd/generator.late"];
 /// Links that name the run of each unit.
 const RUNS: &str = "/run/systemd/units";
 
 impl Memory {
     /// Remembers nothing any more: everything is to be looked at.
     pub fn forget(&mut self) {
-        *self = Self::default();
+        self.disk = None;
+        self.units.clear();
+    }
+
+    /// Keeps how often this was started anew by itself; answers whether that is more often than when it was last kept.
+    pub(super) fn has_fallen(&mut self, name: &str, restarts: u64) -> bool {
+        self.restarts.insert(name.to_owned(), restarts).is_some_and(|before| before < restarts)
+    }
+
+    /// Keeps that of no others than `names`.
+    pub(super) fn judges(&mut self, names: &[&str]) {
+        if self.restarts.len() > names.len() {
+            self.restarts.retain(|name, _| names.contains(&name.as_str()));
+        }
     }
 
     /// Whether anything is remembered that could stand.
@@ -118,7 +131,7 @@ pub(super) fn disk(root: &Path) -> Option<Digest> {
     // Where each session and each transient unit leaves something nothing would ever stand.
     let is_of_use = |place: &&&str| !(place.ends_with("/transient") || merged && place.starts_with("/lib/"));
     let units = UNIT_PLACES.iter().filter(is_of_use);
-    for place in units.chain(&MADE_INTO_UNITS).chain(&GENERATED).chain(std::iter::once(&READ)) {
+    for place in units.chain(&MADE_INTO_UNITS).chain(std::iter::once(&READ)) {
         mark(&root.join(place.trim_start_matches('/')), 0, &mut left, &mut marks)?;
     }
     Some(Digest::of(&marks))

@@ -1,13 +1,24 @@
 //! What `systemctl show` says of units. Pure: reads its words; a unit is asked for by full name, all in one call.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use tenure_protocol::resource::UnitName;
 
+use super::mask::Mask;
+use crate::ground::own::is_own_unit;
+
 /// The properties that are asked for, in one call for all units.
 pub(super) const PROPERTIES: &str = "Id,Names,LoadState,ActiveState,SubState,UnitFileState,NeedDaemonReload,Type,\
-    RemainAfterExit,Result,ActiveEnterTimestampMonotonic,InactiveExitTimestampMonotonic,NRestarts,FragmentPath,\
-    CanStart,CanStop,CanReload,TriggeredBy,InvocationID";
+    RemainAfterExit,Result,ActiveEnterTimestampMonotonic,InactiveExitTimestampMonotonic,\
+    InactiveEnterTimestampMonotonic,NRestarts,FragmentPath,\
+    CanStart,CanStop,CanReload,TriggeredBy,InvocationID,RequiredBy,RequisiteOf,BoundBy,ConsistsOf,PropagatesStopTo,\
+    Conflicts,ConflictedBy";
+
+/// Units that go down, or are begun anew, with the one that is asked for.
+const GO_WITH_IT: [&str; 5] = ["RequiredBy", "RequisiteOf", "BoundBy", "ConsistsOf", "PropagatesStopTo"];
+/// Units that go down when that one is started.
+const GO_FOR_IT: [&str; 2] = ["Conflicts", "ConflictedBy"];
 
 /// One unit as the service manager knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +45,10 @@ pub struct Shown {
     pub can: Can,
     /// The units that start it when something happens.
     pub triggered_by: Vec<String>,
+    /// What the host's own unit cannot be without: it goes down with this one, or for it.
+    pub host: Bound,
+    /// Which mask it is that forbids it to run for good.
+    pub mask: Option<Mask>,
     /// It is masked, and our record says that we did that.
     pub masked_by_us: bool,
     /// Its file is a link to elsewhere, which goes when it is disabled.
@@ -46,6 +61,8 @@ pub struct Shown {
     pub passes: bool,
     /// When it last began to run, in microseconds since boot; zero: never in this boot.
     pub began: u64,
+    /// When it last ended, likewise.
+    pub ended: u64,
     /// The file it was read from, if it was.
     pub fragment: String,
     /// How often it was restarted by itself.
@@ -88,6 +105,18 @@ impl Shown {
         }
     }
 
+    /// Whether the mask it wears is the one that our record tells of. One that is another link is somebody else's.
+    pub(crate) fn wears(&self, masked: bool, ours: Option<Mask>) -> bool {
+        let same = ours.is_none_or(|ours| self.mask == Some(ours));
+        masked && self.masked() == Some(Until::Undone) && same
+    }
+
+    /// How long its last run lasted, of one that has ended.
+    pub(crate) fn lived(&self) -> Option<Duration> {
+        let ended = self.ended.checked_sub(self.began).filter(|_| self.began > 0)?;
+        Some(Duration::from_micros(ended))
+    }
+
     /// Whether it starts with the machine, this boot or not.
     pub fn is_enabled(&self) -> bool {
         self.enabled == Enabled::Yes
@@ -125,6 +154,15 @@ pub struct Can {
     pub stop: bool,
     /// It has a way to read its configuration anew while it runs.
     pub reload: bool,
+}
+
+/// What becomes of the host's own unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Bound {
+    /// It goes down, or is begun anew, where this one is.
+    pub with_it: bool,
+    /// It goes down where this one is started.
+    pub for_it: bool,
 }
 
 /// Whether a unit runs.
@@ -179,6 +217,8 @@ fn shown(block: &str) -> Option<Shown> {
     let fields: HashMap<&str, &str> = block.lines().filter_map(|line| line.split_once('=')).collect();
     let get = |name: &str| fields.get(name).copied().unwrap_or_default();
     let list = |name: &str| get(name).split_ascii_whitespace().map(str::to_owned).collect();
+    let names_host =
+        |lists: &[&str]| lists.iter().any(|list| get(list).split_ascii_whitespace().any(is_own_unit));
     let number = |name: &str| get(name).parse().unwrap_or(0);
     let left: u64 = number("InactiveExitTimestampMonotonic");
     let until = if get("UnitFileState") == "masked-runtime" { Until::Boot } else { Until::Undone };
@@ -218,12 +258,15 @@ fn shown(block: &str) -> Option<Shown> {
             reload: get("CanReload") == "yes",
         },
         triggered_by: list("TriggeredBy"),
+        host: Bound { with_it: names_host(&GO_WITH_IT), for_it: names_host(&GO_FOR_IT) },
+        mask: None,
         masked_by_us: false,
         linked: false,
         needs_reload: get("NeedDaemonReload") == "yes",
         result: get("Result").to_owned(),
         passes: get("Type") == "oneshot" && get("RemainAfterExit") != "yes",
         began: if left > 0 { left } else { number("ActiveEnterTimestampMonotonic") },
+        ended: number("InactiveEnterTimestampMonotonic"),
         fragment: get("FragmentPath").to_owned(),
         restarts: number("NRestarts"),
     })

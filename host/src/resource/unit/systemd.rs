@@ -1,5 +1,22 @@
 //! The hand that works the service manager: asking about all units in one call, and one act at a time. Whether an act
 //! worked is seen by asking again.
+//!
+//! It speaks through systemctl. What asking costs over the bus stands in [`super::memory`]. Of acting this was measured,
+//! with 200 units that run, the middle of three rounds on a very busy machine of two cores (load above 20: compare within
+//! a column only):
+//!
+//! | act, each time | 252 | 257 |
+//! |---|---|---|
+//! | `systemctl enable`, which has all unit files read anew | 717 ms | 1168 ms |
+//! | `systemctl --no-reload enable` | 127 ms | 146 ms |
+//! | `busctl call … EnableUnitFiles` | 102 ms | 163 ms |
+//! | `systemctl restart` | 127 ms | 188 ms |
+//! | `busctl call … RestartUnit`, which does not wait for the end of it | 113 ms | 140 ms |
+//! | `systemctl daemon-reload` | 679 ms | 1214 ms |
+//!
+//! So what costs is the reading, not the way to ask for it: it is had once for many. Both ways begin a process; what a
+//! connection of one's own would save of that was not measured for acts. systemctl also waits for the end of what it
+//! asked for, and works where there is no bus.
 
 use std::time::Duration;
 
@@ -42,21 +59,45 @@ pub(crate) enum Act {
     Forgive,
 }
 
+/// What is done to many units before the next is done to any: the service manager has to have read its unit files in
+/// between.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// The links by which they start with the machine, and those that forbid them to run, taken away.
+    Links,
+    /// They begin and end. One that is masked and read so forgets how it is to be ended.
+    Runs,
+    /// They are forbidden to run.
+    Masks,
+}
+
 impl Act {
     /// systemctl's words for it; none where there is nothing to tell it.
     const fn words(self) -> &'static [&'static str] {
         match self {
-            Self::Enable => &["enable"],
-            Self::Disable => &["disable"],
-            Self::DisableUntilBoot => &["--runtime", "disable"],
+            // Left to itself systemctl has all unit files read anew for each.
+            Self::Enable => &["--no-reload", "enable"],
+            Self::Disable => &["--no-reload", "disable"],
+            Self::DisableUntilBoot => &["--no-reload", "--runtime", "disable"],
             Self::Start => &["start"],
             Self::Await => &[],
             Self::Stop => &["stop"],
             Self::Restart => &["restart"],
             Self::Reload => &["reload"],
-            Self::Mask => &["mask"],
-            Self::Unmask => &["unmask"],
+            Self::Mask => &["--no-reload", "mask"],
+            Self::Unmask => &["--no-reload", "unmask"],
             Self::Forgive => &["reset-failed"],
+        }
+    }
+
+    /// When its turn is among the acts of many units.
+    pub(crate) const fn stage(self) -> Stage {
+        match self {
+            Self::Enable | Self::Disable | Self::DisableUntilBoot | Self::Unmask => Stage::Links,
+            Self::Start | Self::Await | Self::Stop | Self::Restart | Self::Reload | Self::Forgive => {
+                Stage::Runs
+            }
+            Self::Mask => Stage::Masks,
         }
     }
 }

@@ -13,6 +13,7 @@ fn shown(active: Active, enabled: Enabled) -> Shown {
         result: "success".into(),
         passes: false,
         began: 1,
+        ended: 0,
         fragment: String::new(),
         restarts: 0,
         stands: String::new(),
@@ -20,6 +21,8 @@ fn shown(active: Active, enabled: Enabled) -> Shown {
         again: false,
         can: Can { start: true, stop: true, reload: true },
         triggered_by: Vec::new(),
+        host: Bound::default(),
+        mask: None,
         masked_by_us: false,
         linked: false,
     }

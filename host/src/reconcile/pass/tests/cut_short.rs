@@ -330,7 +330,8 @@ fn what_one_transaction_of_a_pass_left_open_stays_noted_though_the_next_one_come
 #[test]
 fn what_leaves_while_its_transaction_goes_on_is_ours_when_it_comes_and_goes() {
     let mut machine = switched_off("deinstall ok config-files");
-    machine.set(|state| state.running = Some("tenure-host-apt-1.service loaded active running".to_owned()));
+    machine
+        .set(|state| state.running = Some("tenure-host-packages-1.service loaded active running".to_owned()));
     machine.forget(&key("hello"));
     machine.file("/srv/a", "a");
     machine.pass();

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde_json::json;
 
-use super::scripted::{Lie, Offer, When, offer, unit};
+use super::scripted::{Lie, Offer, When, offer, somebody_masks, unit};
 use super::*;
 
 const APP: &str = "unit:app.service";
@@ -103,7 +103,7 @@ fn a_unit_that_was_enabled_and_not_yet_restarted_when_the_host_died_is_disabled_
         machine.acts();
         machine.pass();
         let again: &[&str] = if when == When::Before { &["restart app.service"] } else { &[] };
-        assert_eq!(machine.acts(), again, "{when:?}");
+        assert_eq!(machine.acts(), [&["daemon-reload"], again].concat(), "{when:?}");
         machine.forget(APP);
         machine.pass();
         assert_eq!(machine.is("app.service"), ("active", "disabled"), "{when:?}");
@@ -199,6 +199,66 @@ fn a_host_that_died_right_after_it_masked_a_unit_knows_the_mask_for_its_own() {
         machine.forget(APP);
         machine.file("/srv/a", "a");
         machine.pass();
-        assert_eq!(machine.acts(), ["unmask app.service"], "known: {known}");
+        assert_eq!(machine.acts(), ["unmask app.service", "daemon-reload"], "known: {known}");
+    }
+}
+
+// case: O-15
+// rule: H-09
+// rule: H-24
+#[test]
+fn a_mask_of_ours_that_was_being_taken_back_when_the_host_died_is_taken_back_and_one_of_somebody_else_is_not()
+{
+    for (when, leaves) in
+        [(When::Before, false), (When::Before, true), (When::After, false), (When::After, true)]
+    {
+        let mut machine = Machine::with_programs();
+        machine.has_unit("app.service", unit("active", "enabled"));
+        machine.file("/srv/a", "a");
+        machine.unit("app.service", json!({ "masked": true, "running": false }), &[]);
+        machine.pass();
+        if leaves {
+            machine.forget(APP);
+        } else {
+            machine.unit("app.service", json!({ "enabled": true, "running": true }), &[]);
+        }
+        machine.pass_dying("unmask", when);
+        machine.acts();
+        let said = if when == When::After {
+            somebody_masks(&machine, "app.service");
+            let done = machine.pass();
+            assert!(machine.acts().iter().all(|act| act == "daemon-reload"), "leaves: {leaves}");
+            assert_eq!(machine.is("app.service").1, "masked", "leaves: {leaves}");
+            line(&done, APP).outcome
+        } else {
+            let done = machine.pass();
+            assert!(machine.acts().contains(&"unmask app.service".to_owned()), "leaves: {leaves}");
+            assert_eq!(machine.is("app.service").0, "active", "leaves: {leaves}");
+            line(&done, APP).outcome
+        };
+        let expected = match (when, leaves) {
+            (_, true) => Released,
+            (When::Before, false) => Applied,
+            (When::After, false) => Refused,
+        };
+        assert_eq!(said, expected, "{when:?}, leaves: {leaves}");
+    }
+}
+
+// rule: H-09
+#[test]
+fn links_that_were_made_when_the_host_died_are_read_by_the_service_manager_of_the_next_pass() {
+    for (word, spec) in
+        [("enable", json!({ "enabled": true })), ("mask", json!({ "running": false, "masked": true }))]
+    {
+        let mut machine = Machine::with_programs();
+        machine.has_unit("app.service", unit("inactive", "disabled"));
+        machine.unit("app.service", spec, &[]);
+        machine.pass_dying(word, When::After);
+        machine.acts();
+        machine.pass();
+        assert!(machine.acts().contains(&"daemon-reload".to_owned()), "{word}");
+        machine.pass();
+        assert_eq!(machine.acts(), [""; 0], "{word}");
     }
 }

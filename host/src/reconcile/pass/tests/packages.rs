@@ -193,11 +193,12 @@ fn a_transaction_that_outlives_the_host_is_waited_for_and_what_it_brings_is_ours
     let mut machine = Machine::with_programs();
     machine.offers("hello", &[offer("1.0")]);
     machine.package("hello", "present", &[]);
-    machine.set(|state| state.running = Some("tenure-host-apt-1.service loaded active running".to_owned()));
+    machine
+        .set(|state| state.running = Some("tenure-host-packages-1.service loaded active running".to_owned()));
     std::fs::write(machine.at("/var/lib/dpkg/status"), before).unwrap();
     let done = machine.pass();
     assert_eq!(outcome(&done, &key("hello")), (Outstanding, Some("package_transaction_running".to_owned())));
-    assert!(reason(&done, &key("hello")).contains("tenure-host-apt-1.service"));
+    assert!(reason(&done, &key("hello")).contains("tenure-host-packages-1.service"));
     assert_eq!(machine.acts(), Vec::<String>::new());
     // It has come further, and dpkg is not done with it.
     let halfway = String::from_utf8(after.clone()).unwrap().replace("ok installed", "ok unpacked");

@@ -197,7 +197,7 @@ const NAMED: [&str; 15] = [
 ];
 
 /// Ends his tricks, also where the pass panics: else nobody would.
-struct End<'a>(&'a AtomicBool);
+pub(super) struct End<'a>(pub(super) &'a AtomicBool);
 
 impl Drop for End<'_> {
     fn drop(&mut self) {

@@ -24,6 +24,13 @@ impl Scripted {
     }
 }
 
+/// Who brings it anew changes when it was brought.
+fn brought_at(machine: &Machine, name: &str, seconds: u32) {
+    let desc = machine.ground.at(&format!("/var/lib/pacman/local/{name}-1.0-1/desc"));
+    let text = format!("%NAME%\n{name}\n\n%VERSION%\n1.0-1\n\n%INSTALLDATE%\n{seconds}\n");
+    std::fs::write(desc, text).unwrap();
+}
+
 fn with_pacman() -> Machine {
     let machine = Machine::with_programs();
     let (etc, local) = (machine.ground.at("/etc/tenure"), machine.ground.at("/var/lib/pacman/local"));
@@ -41,7 +48,7 @@ fn told(done: &PassDone) -> Vec<(&str, &str)> {
 
 // case: O-13
 #[test]
-fn a_package_whose_script_failed_is_never_plainly_applied_and_is_told_once() {
+fn a_package_whose_script_failed_is_never_plainly_applied_and_is_told_until_it_is_brought_anew() {
     let mut machine = with_pacman();
     machine.package("badpost", "present", &[]);
     let done = machine.pass();
@@ -49,8 +56,16 @@ fn a_package_whose_script_failed_is_never_plainly_applied_and_is_told_once() {
     let told = told(&done);
     assert_eq!((told.len(), told[0].0), (1, event::PACKAGE_REMARK));
     assert!(told[0].1.contains("I am broken"), "{told:?}");
-    let quiet = machine.pass();
-    assert_eq!((quiet.summary.counts.in_words().as_str(), quiet.events.len()), ("1 unchanged", 0));
+    brought_at(&machine, "badpost", 2);
+    let failed = (Unchanged, Some("package_script_failed".to_owned()));
+    for _ in 0..3 {
+        let quiet = machine.pass();
+        assert_eq!((quiet.summary.counts.in_words().as_str(), quiet.events.len()), ("1 unchanged", 0));
+        assert_eq!(outcome(&quiet, &key("badpost")), failed);
+        assert!(reason(&quiet, &key("badpost")).contains("I am broken"));
+    }
+    brought_at(&machine, "badpost", 9);
+    assert_eq!(outcome(&machine.pass(), &key("badpost")), (Unchanged, None));
 }
 
 // case: O-12

@@ -106,9 +106,12 @@ pub(super) fn offer(version: &'static str) -> Offer {
 pub(super) struct Unit {
     pub(super) id: String,
     pub(super) load: &'static str,
+    /// What it is once the service manager has read its file anew.
+    pub(super) unread: Option<&'static str>,
     pub(super) active: &'static str,
     pub(super) enabled: &'static str,
     pub(super) began: u64,
+    pub(super) ended: u64,
     pub(super) stale: bool,
     pub(super) result: &'static str,
     pub(super) fragment: String,
@@ -117,22 +120,38 @@ pub(super) struct Unit {
     pub(super) restarts: u64,
     /// It does its work, ends, and is forgotten.
     pub(super) passes: bool,
+    /// Another line that systemctl says of it.
+    pub(super) says: &'static str,
 }
 
 pub(super) fn unit(active: &'static str, enabled: &'static str) -> Unit {
     Unit {
         id: String::new(),
         load: "loaded",
+        unread: None,
         active,
         enabled,
         began: if active == "active" { 1 } else { 0 },
+        ended: 0,
         stale: false,
         result: "success",
         fragment: String::new(),
         becomes: "active",
         restarts: 0,
         passes: false,
+        says: "",
     }
+}
+
+/// Masks it as an operator does, whatever mask was there before.
+pub(super) fn somebody_masks(machine: &Machine, name: &str) {
+    let link = machine.at(&format!("/etc/systemd/system/{name}"));
+    drop(std::fs::remove_file(&link));
+    std::os::unix::fs::symlink("/dev/null", link).unwrap();
+    machine.set(|state| {
+        let unit = state.units.get_mut(name).unwrap();
+        (unit.load, unit.unread, unit.enabled) = ("masked", None, "masked");
+    });
 }
 
 impl Machine {

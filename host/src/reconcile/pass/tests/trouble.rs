@@ -26,7 +26,7 @@ pub(super) fn tmpfs(at: &Path, size: &str) -> Option<Mounted> {
     }
 }
 
-fn bind(from: &Path, at: &Path) -> Option<Mounted> {
+pub(super) fn bind(from: &Path, at: &Path) -> Option<Mounted> {
     match mount(Some(from), at, None::<&str>, MsFlags::MS_BIND, None::<&str>) {
         Ok(()) => Some(Mounted(at.to_owned())),
         Err(errno) => {
@@ -86,6 +86,9 @@ fn a_file_of_roots_in_a_users_directory_is_not_given_to_him_by_a_file_written_on
     std::fs::set_permissions(machine.at("/srv/user/own"), std::fs::Permissions::from_mode(0o600)).unwrap();
     let done = machine.pass();
     assert_eq!(outcome(&done, "file:/srv/user/kept"), (Refused, Some("not_given_away".to_owned())));
+    let why = reason(&done, "file:/srv/user/kept");
+    assert!(why.contains("/srv/user is of the user 1234"), "{why}");
+    assert!(why.contains("`chown -h 1234:1234 /srv/user/kept` and `chmod 0644 /srv/user/kept`"), "{why}");
     assert_eq!(machine.at("/srv/user/kept").metadata().unwrap().uid(), 0);
     assert_eq!(line(&done, "file:/srv/user/own").outcome, Applied);
     assert_eq!(machine.read("/srv/user/own"), "his");

@@ -2,8 +2,9 @@
 //! come up, given up, and read anew.
 
 use serde_json::json;
+use tenure_protocol::foresight::What;
 
-use super::scripted::unit;
+use super::scripted::{Lie, somebody_masks, unit};
 use super::*;
 
 const NGINX: &str = "unit:nginx.service";
@@ -33,7 +34,13 @@ fn a_mask_of_ours_is_taken_back_when_it_is_no_longer_declared_and_one_of_somebod
     assert_eq!(machine.pass().summary.counts.in_words(), "1 unchanged, 3 applied");
     assert_eq!(
         machine.acts(),
-        ["stop nginx.service", "mask nginx.service", "stop quiet.service", "mask quiet.service"]
+        [
+            "stop nginx.service",
+            "stop quiet.service",
+            "mask nginx.service",
+            "mask quiet.service",
+            "daemon-reload"
+        ]
     );
     assert_eq!(machine.pass().summary.counts.in_words(), "4 unchanged");
     // Declared otherwise; no longer declared.
@@ -48,8 +55,10 @@ fn a_mask_of_ours_is_taken_back_when_it_is_no_longer_declared_and_one_of_somebod
         [
             "unmask nginx.service",
             "enable nginx.service",
+            "daemon-reload",
             "start nginx.service",
             "unmask quiet.service",
+            "daemon-reload",
             "start quiet.service"
         ]
     );
@@ -57,7 +66,7 @@ fn a_mask_of_ours_is_taken_back_when_it_is_no_longer_declared_and_one_of_somebod
     machine.pass();
     assert_eq!(machine.is("theirs.service"), ("inactive", "masked"));
     // What was masked since is somebody else's.
-    machine.set(|state| state.units.get_mut("nginx.service").unwrap().load = "masked");
+    somebody_masks(&machine, "nginx.service");
     assert_eq!(line_of(&mut machine, NGINX), (Refused, Some("unit_masked".to_owned())));
 }
 
@@ -67,13 +76,8 @@ fn masked_by_us() -> Machine {
     machine.has_unit("nginx.service", unit("active", "enabled"));
     machine.unit("nginx.service", json!({ "masked": true, "running": false }), &[]);
     machine.pass();
-    assert_eq!(machine.acts(), ["stop nginx.service", "mask nginx.service"]);
+    assert_eq!(machine.acts(), ["stop nginx.service", "mask nginx.service", "daemon-reload"]);
     machine
-}
-
-fn somebody_masks_nginx(machine: &Machine) {
-    let masks = |unit: &mut super::scripted::Unit| (unit.load, unit.enabled) = ("masked", "masked");
-    machine.set(|state| masks(state.units.get_mut("nginx.service").unwrap()));
 }
 
 // case: O-15
@@ -82,10 +86,11 @@ fn somebody_masks_nginx(machine: &Machine) {
 fn a_mask_that_we_took_back_is_no_longer_ours_also_where_what_had_to_follow_failed() {
     let mut machine = masked_by_us();
     machine.unit("nginx.service", up(), &[]);
-    machine.lies("start", super::scripted::Lie::Fails("Job failed.\n"));
+    machine.lies("start", Lie::Fails("Job failed.\n"));
     assert_eq!(line_of(&mut machine, NGINX).0, Failed);
-    assert_eq!(machine.acts(), ["unmask nginx.service", "enable nginx.service", "start nginx.service"]);
-    somebody_masks_nginx(&machine);
+    let acts = ["unmask nginx.service", "enable nginx.service", "daemon-reload", "start nginx.service"];
+    assert_eq!(machine.acts(), acts);
+    somebody_masks(&machine, "nginx.service");
     assert_eq!(line_of(&mut machine, NGINX), (Refused, Some("unit_masked".to_owned())));
     assert_eq!(machine.acts(), Vec::<String>::new());
     assert_eq!(machine.is("nginx.service").1, "masked");
@@ -97,10 +102,10 @@ fn a_mask_that_we_took_back_is_no_longer_ours_also_where_what_had_to_follow_fail
 fn a_mask_that_we_took_back_of_a_unit_that_left_is_no_longer_ours_where_it_could_not_be_started() {
     let mut machine = masked_by_us();
     machine.forget(NGINX);
-    machine.lies("start", super::scripted::Lie::Fails("Job failed.\n"));
+    machine.lies("start", Lie::Fails("Job failed.\n"));
     assert_eq!(line_of(&mut machine, NGINX).0, Failed);
-    assert_eq!(machine.acts(), ["unmask nginx.service", "start nginx.service"]);
-    somebody_masks_nginx(&machine);
+    assert_eq!(machine.acts(), ["unmask nginx.service", "daemon-reload", "start nginx.service"]);
+    somebody_masks(&machine, "nginx.service");
     assert_eq!(line_of(&mut machine, NGINX).0, Released);
     assert_eq!(machine.acts(), Vec::<String>::new());
 }
@@ -113,10 +118,11 @@ fn a_mask_of_ours_that_somebody_took_back_is_no_longer_ours_also_of_a_unit_that_
     machine.set(|state| {
         let unit = state.units.get_mut("nginx.service").unwrap();
         (unit.load, unit.enabled) = ("loaded", "static");
+        std::fs::remove_file(machine.at("/etc/systemd/system/nginx.service")).unwrap();
     });
     machine.unit("nginx.service", up(), &[]);
     assert_eq!(line_of(&mut machine, NGINX), (Refused, Some("unit_not_enableable".to_owned())));
-    somebody_masks_nginx(&machine);
+    somebody_masks(&machine, "nginx.service");
     assert_eq!(line_of(&mut machine, NGINX), (Refused, Some("unit_masked".to_owned())));
     assert_eq!(machine.acts(), Vec::<String>::new());
 }
@@ -134,7 +140,8 @@ fn what_was_declared_of_a_unit_once_is_taken_back_when_it_leaves_also_from_behin
     machine.acts();
     machine.forget(NGINX);
     assert_eq!(line(&machine.pass(), NGINX).outcome, Released);
-    assert_eq!(machine.acts(), ["unmask nginx.service", "disable nginx.service", "start nginx.service"]);
+    let acts = ["unmask nginx.service", "disable nginx.service", "daemon-reload", "start nginx.service"];
+    assert_eq!(machine.acts(), acts);
 }
 
 // case: O-16
@@ -147,7 +154,7 @@ fn a_unit_declared_by_another_name_is_acted_on_by_its_own_and_this_is_said() {
     machine.has_unit("ssh.service", unit("inactive", "disabled"));
     machine.unit("sshd.service", json!({ "enabled": true }), &[]);
     machine.pass();
-    assert_eq!(machine.acts(), ["enable ssh.service"]);
+    assert_eq!(machine.acts(), ["enable ssh.service", "daemon-reload"]);
     machine.set(|state| state.units.get_mut("sshd.service").unwrap().enabled = "enabled");
     let done = machine.pass();
     assert_eq!(outcome(&done, "unit:sshd.service"), (Unchanged, Some("alias".to_owned())));
@@ -232,7 +239,8 @@ fn many_unit_files_and_drop_ins_are_read_in_one_go_also_those_of_units_that_are_
     machine.file("/etc/fstab", "");
     machine.unit("app.service", up(), &[]);
     assert_eq!(machine.pass().summary.counts.in_words(), "6 applied");
-    assert_eq!(machine.acts(), ["daemon-reload", "enable app.service", "start app.service"]);
+    let acts = ["daemon-reload", "enable app.service", "daemon-reload", "start app.service"];
+    assert_eq!(machine.acts(), acts);
     assert_eq!(machine.pass().summary.counts.in_words(), "6 unchanged");
     assert_eq!(machine.acts(), Vec::<String>::new());
 }
@@ -281,4 +289,142 @@ fn nothing_is_done_to_a_unit_by_what_is_only_remembered_of_it() {
     let calls = std::mem::take(&mut machine.state().calls);
     assert_eq!(calls[..2], ["list-units by name", "show other.service"], "the one that is not remembered");
     assert_eq!(calls[2..4], ["show nginx.service other.service", "start other.service"]);
+}
+
+/// A unit file and its unit.
+fn one_of_many(machine: &mut Machine, number: usize) {
+    let (path, name) = (format!("/etc/systemd/system/m{number}.service"), format!("m{number}.service"));
+    machine.file(&path, "[Service]\n");
+    machine.unit(&name, up(), &[&format!("file:{path}")]);
+}
+
+fn reads(machine: &Machine) -> usize {
+    let acts = machine.acts();
+    assert!(!acts.iter().any(|act| act == "daemon-reload unasked"), "each would be one reading more");
+    acts.iter().filter(|act| *act == "daemon-reload").count()
+}
+
+// rule: H-09
+#[test]
+fn however_many_unit_files_and_units_come_or_go_the_service_manager_reads_them_no_more_than_twice() {
+    let mut machine = Machine::with_programs();
+    machine.file("/srv/a", "a");
+    (0..200).for_each(|number| one_of_many(&mut machine, number));
+    assert_eq!(machine.pass().summary.counts.in_words(), "401 applied");
+    assert_eq!(reads(&machine), 2, "before the first is enabled, and before the first is begun");
+    machine.pass();
+    assert_eq!(machine.acts(), [""; 0]);
+    (0..200).for_each(|number| machine.file(&format!("/etc/systemd/system/m{number}.service"), "[Unit]\n"));
+    machine.pass();
+    assert_eq!(reads(&machine), 1, "nothing but files was changed");
+    (0..200).for_each(|number| {
+        machine.forget(&format!("unit:m{number}.service"));
+        machine.forget(&format!("file:/etc/systemd/system/m{number}.service"));
+    });
+    assert_eq!(machine.pass().summary.counts.in_words(), "1 unchanged, 200 removed, 200 released");
+    assert_eq!(reads(&machine), 2, "once they are disabled, and once their files are gone");
+}
+
+// rule: H-09
+#[test]
+fn unit_files_that_the_service_manager_did_not_read_are_read_in_the_next_pass_though_nothing_else_is_due() {
+    let mut machine = Machine::with_programs();
+    machine.file("/etc/systemd/system/app.service", "[Service]\n");
+    machine.lies("daemon-reload", Lie::Fails("Refusing to reload, not enough space.\n"));
+    assert_eq!(machine.pass().summary.counts.in_words(), "1 applied");
+    for _ in 0..2 {
+        machine.acts();
+        assert_eq!(machine.pass().summary.counts.in_words(), "1 unchanged");
+        assert_eq!(machine.acts(), ["daemon-reload"], "once a pass");
+    }
+    machine.set(|state| state.lies.clear());
+    machine.pass();
+    assert_eq!(machine.acts(), ["daemon-reload"]);
+    machine.pass();
+    assert_eq!(machine.acts(), [""; 0]);
+}
+
+// rule: A-18
+#[test]
+fn while_unit_files_are_unread_only_what_hangs_on_none_of_them_is_foreseen_of_a_unit() {
+    let mut machine = Machine::with_programs();
+    machine.has_unit("nginx.service", unit("active", "enabled"));
+    let mut theirs = unit("inactive", "masked");
+    theirs.load = "masked";
+    machine.has_unit("theirs.service", theirs);
+    machine.file("/etc/systemd/system/app.service", "[Service]\n");
+    machine.lies("daemon-reload", Lie::Fails("Refusing to reload, not enough space.\n"));
+    machine.pass();
+    machine.unit("nginx.service", up(), &[]);
+    machine.unit("theirs.service", up(), &[]);
+    machine.unit("tenure-host.service", json!({ "running": false }), &[]);
+    machine.unit("ssh.service", up(), &["unit:tenure-host.service"]);
+    let lines = machine.foresee(&machine.declaration()).unwrap();
+    let of = |key: &str| lines.iter().find(|line| line.key == format!("unit:{key}")).unwrap();
+    let seen = ["nginx.service", "theirs.service"].map(of);
+    assert!(seen.iter().all(|line| line.code.as_deref() == Some("cut_short")), "{seen:?}");
+    let unread = "systemd has not read all changed unit files yet, and a pass has it read them first";
+    assert_eq!(seen[0].detail, [unread], "whether or not a pass was cut short");
+    let (own, waits) = (of("tenure-host.service"), of("ssh.service"));
+    assert_eq!((own.what, own.code.as_deref()), (What::Refuse, Some("own_unit")), "{own:?}");
+    assert_eq!(waits.what, What::Wait, "{waits:?}");
+}
+
+// rule: H-09
+#[test]
+fn a_unit_that_ended_badly_soon_after_it_was_begun_is_failed_at_the_next_look_though_it_is_begun_anew() {
+    let mut machine = Machine::with_programs();
+    machine.has_unit("nginx.service", unit("inactive", "enabled"));
+    machine.unit("nginx.service", up(), &[]);
+    assert_eq!(line_of(&mut machine, NGINX).0, Applied);
+    machine.write("/proc/uptime", "100.0 1.0\n");
+    let dies = |state: &mut super::scripted::State, after: u64| {
+        let unit = state.units.get_mut("nginx.service").unwrap();
+        (unit.active, unit.result, unit.ended) = ("failed", "exit-code", unit.began + after * 1_000_000);
+    };
+    for _ in 0..2 {
+        machine.set(|state| dies(state, 5));
+        machine.acts();
+        let done = machine.pass();
+        assert_eq!(outcome(&done, NGINX), (Failed, Some("unit_died".to_owned())));
+        assert!(reason(&done, NGINX).contains("exit-code 5 s after"), "{}", reason(&done, NGINX));
+        assert_eq!(machine.acts(), ["start nginx.service"]);
+    }
+    machine.write("/proc/uptime", "1.0 1.0\n");
+    assert_eq!(line_of(&mut machine, NGINX), (Failed, Some("unit_died".to_owned())), "it may end once more");
+    machine.write("/proc/uptime", "100.0 1.0\n");
+    assert_eq!(line_of(&mut machine, NGINX).0, Unchanged, "it has been up for a minute");
+    // One that ran for long is put right like anything that somebody changed, and so is one that was changed besides.
+    machine.set(|state| dies(state, 3_600));
+    assert_eq!(line_of(&mut machine, NGINX), (Applied, Some("drift".to_owned())));
+    machine.set(|state| dies(state, 5));
+    machine.file("/etc/nginx/nginx.conf", "right this time");
+    assert_eq!(line_of(&mut machine, NGINX).0, Applied);
+    // So is one that somebody else began, or the start of the machine.
+    machine.set(|state| dies(state, 5));
+    machine.write("/proc/uptime", "1.0 1.0\n");
+    assert_eq!(line_of(&mut machine, NGINX), (Applied, Some("drift".to_owned())));
+}
+
+// rule: H-09
+#[test]
+fn a_unit_that_started_anew_by_itself_since_it_was_last_looked_at_is_failed_however_slowly_it_falls() {
+    let mut machine = Machine::with_programs();
+    machine.has_unit("nginx.service", unit("inactive", "enabled"));
+    machine.unit("nginx.service", up(), &[]);
+    assert_eq!(line_of(&mut machine, NGINX).0, Applied);
+    // Whoever looks finds it up for ten minutes.
+    machine.write("/proc/uptime", "600.0 1.0\n");
+    for times in ["once", "2 times"] {
+        machine.set(|state| state.units.get_mut("nginx.service").unwrap().restarts += 1);
+        let done = machine.pass();
+        assert_eq!(outcome(&done, NGINX), (Failed, Some("unit_died".to_owned())));
+        assert!(reason(&done, NGINX).contains(times), "{}", reason(&done, NGINX));
+        assert_eq!(line_of(&mut machine, NGINX).0, Unchanged, "it has not fallen since");
+    }
+    // systemd counts anew from a start that somebody asked for.
+    machine.set(|state| state.units.get_mut("nginx.service").unwrap().restarts = 0);
+    assert_eq!(line_of(&mut machine, NGINX).0, Unchanged);
+    machine.set(|state| state.units.get_mut("nginx.service").unwrap().restarts = 1);
+    assert_eq!(line_of(&mut machine, NGINX).0, Failed);
 }

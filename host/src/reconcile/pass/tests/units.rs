@@ -23,7 +23,7 @@ fn a_unit_is_enabled_and_started_and_the_next_pass_is_quiet() {
     machine.has_unit("nginx.service", unit("inactive", "disabled"));
     machine.unit("nginx.service", up(), &[]);
     assert_eq!(line(&machine.pass(), NGINX).outcome, Applied);
-    assert_eq!(machine.acts(), ["enable nginx.service", "start nginx.service"]);
+    assert_eq!(machine.acts(), ["enable nginx.service", "daemon-reload", "start nginx.service"]);
     assert_eq!(machine.is("nginx.service"), ("active", "enabled"));
     let quiet = machine.pass();
     assert_eq!((line(&quiet, NGINX).outcome, quiet.events.len()), (Unchanged, 0));
@@ -119,7 +119,7 @@ fn a_new_unit_file_is_read_by_the_service_manager_before_its_unit_is_started() {
     machine.file("/etc/systemd/system/app.service", "[Service]\n");
     machine.unit("app.service", up(), &[]);
     assert_eq!(machine.pass().summary.counts.in_words(), "2 applied");
-    assert_eq!(machine.acts(), ["daemon-reload", "enable app.service", "start app.service"]);
+    assert_eq!(machine.acts(), ["daemon-reload", "enable app.service", "daemon-reload", "start app.service"]);
     // What was changed behind its back is read too.
     machine.set(|state| state.units.get_mut("app.service").unwrap().stale = true);
     machine.pass();
@@ -164,12 +164,12 @@ fn the_hosts_own_unit_is_refused_by_every_name() {
     alias.id = "tenure-host.service".to_owned();
     machine.has_unit("agent.service", alias);
     machine.has_unit("nginx.service", unit("active", "enabled"));
-    for name in ["tenure-host.service", "agent.service", "tenure-host-apt-1.service"] {
+    for name in ["tenure-host.service", "agent.service", "tenure-host-packages-1.service"] {
         machine.unit(name, json!({ "running": false }), &[]);
     }
     machine.unit("nginx.service", up(), &[]);
     let done = machine.pass();
-    for name in ["tenure-host.service", "agent.service", "tenure-host-apt-1.service"] {
+    for name in ["tenure-host.service", "agent.service", "tenure-host-packages-1.service"] {
         assert_eq!(outcome(&done, &format!("unit:{name}")), (Refused, Some("own_unit".to_owned())), "{name}");
     }
     assert_eq!(line(&done, NGINX).outcome, Unchanged);
@@ -213,7 +213,7 @@ fn a_unit_that_leaves_is_again_as_it_was_before_us() {
     for name in ["nginx.service", "before.service", "moved.service"] {
         assert_eq!(line(&done, &format!("unit:{name}")).outcome, Released, "{name}");
     }
-    assert_eq!(machine.acts(), ["disable nginx.service", "stop nginx.service"]);
+    assert_eq!(machine.acts(), ["disable nginx.service", "daemon-reload", "stop nginx.service"]);
     assert_eq!(machine.is("nginx.service"), ("inactive", "disabled"));
     assert_eq!(machine.is("before.service"), ("active", "enabled"));
     assert_eq!(machine.store.owned_count().unwrap(), 1);
@@ -235,7 +235,10 @@ fn units_leave_before_the_files_and_packages_they_are_of() {
     machine.file("/srv/a", "a");
     let done = machine.pass();
     assert_eq!(done.summary.counts.in_words(), "1 applied, 2 removed, 1 released");
-    assert_eq!(machine.acts(), ["disable app.service", "stop app.service", "daemon-reload", "install lib-"]);
+    assert_eq!(
+        machine.acts(),
+        ["disable app.service", "daemon-reload", "stop app.service", "install lib-", "daemon-reload"]
+    );
 }
 
 // rule: A-03
@@ -286,6 +289,7 @@ fn a_pass_that_was_cut_short_after_it_acted_still_knows_how_a_unit_was_before() 
         enabled: Some(false),
         running: Some(false),
         masked: false,
+        mask: None,
         on: Default::default(),
     };
     let intent = crate::store::Intent {

@@ -136,6 +136,23 @@ fn what_needs_something_kept_as_found_stays_barred_in_a_part_too() {
     assert!(machine.is_still());
 }
 
+// rule: H-10
+#[test]
+fn what_needs_something_this_version_does_not_understand_stays_barred_in_every_pass() {
+    let mut machine = Machine::new();
+    machine.holds_eight();
+    machine.resources[0]["spec"]["from_tomorrow"] = serde_json::json!(true);
+    machine.resources[7]["needs"] = serde_json::json!(["file:/srv/a"]);
+    machine.declare(1);
+    for _ in 0..4 {
+        let summary = machine.look();
+        assert_eq!((summary.counts.refused, summary.counts.outstanding), (1, 1));
+        assert!(!machine.at("/srv/h").exists());
+    }
+    std::fs::write(machine.at("/srv/c"), "somebody else's\n").unwrap();
+    assert_eq!(machine.look().counts.applied, 1, "the rest is held");
+}
+
 #[test]
 fn a_declaration_that_came_meanwhile_is_never_read_by_the_places_of_the_one_before() {
     let mut machine = eight();

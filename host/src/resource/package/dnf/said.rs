@@ -84,12 +84,19 @@ pub(super) fn is_complete(ran: &Ran) -> bool {
     text.lines().any(|line| line.trim_end() == "Complete!") || text.contains("Nothing to do.")
 }
 
-/// The version that a line of its answer offers of this package.
-pub(super) fn offered(name: &str, line: &str) -> Option<String> {
+/// The architecture and the version that a line of its answer offers of this package.
+pub(super) fn offered<'l>(name: &str, line: &'l str) -> Option<(&'l str, String)> {
     let fields: Vec<&str> = line.trim_end().split('|').collect();
     let [package, architecture, epoch, version] = fields[..] else { return None };
     let is_it = package == name && !matches!(architecture, "src" | "nosrc");
-    is_it.then(|| rpm::spelled(epoch, version))
+    is_it.then(|| (architecture, rpm::spelled(epoch, version)))
+}
+
+/// Who provides a name, one a line of its answer; nobody, where a package has it for its own.
+pub(super) fn providers(name: &str, text: &str) -> Vec<String> {
+    let names: BTreeSet<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let is_own = names.contains(name);
+    names.into_iter().filter(|_| !is_own).map(str::to_owned).collect()
 }
 
 fn whole(ran: &Ran) -> String {
@@ -119,10 +126,10 @@ pub(super) fn failed(program: &str, ran: &Ran) -> Trouble {
         return meaning::sources_not_read("dnf makecache", &words);
     }
     if says(&UNPROVEN) {
-        return meaning::unsigned_source(&words);
+        return meaning::unsigned_source(ASKS, &words);
     }
     if says(&UNSIGNED) {
-        return meaning::unsigned_package(&words);
+        return meaning::unsigned_package(GIVE, &stranger(&text).unwrap_or(words));
     }
     if says(&["filtered out by exclude filtering"]) {
         return Trouble::refused(
@@ -155,6 +162,11 @@ pub(super) fn failed(program: &str, ran: &Ran) -> Trouble {
 
 /// What it says of words that dnf 4 takes.
 const OF_DNF_5: [&str; 2] = ["for command \"dnf5\"", "for command \"dnf\""];
+/// How the machine is given the key of packages; the host takes none that a source names for itself.
+const GIVE: &str =
+    "`grep gpgkey /etc/yum.repos.d/*` shows the one its source names, and `rpm --import` takes it";
+/// The key of a list is dnf's own to keep.
+const ASKS: &str = "`dnf makecache` on the machine asks about it";
 const UNPROVEN: [&str; 2] = ["GPG signature verification error", "repomd.xml GPG"];
 const UNSIGNED: [&str; 6] = [
     "is not signed",
@@ -176,6 +188,12 @@ const LOCKED: [&str; 4] = [
     "Failed to obtain rpm transaction lock",
     "create transaction lock on",
 ];
+/// What it says of a package for which no key is left, after none was taken.
+fn stranger(text: &str) -> Option<String> {
+    let (_, failing) = text.lines().find_map(|line| line.split_once("Failing package is: "))?;
+    Some(format!("{} is signed by a key that nobody gave to rpm", shown(failing, 150)))
+}
+
 /// What it says is in the way, one clause a line of it.
 fn problem(text: &str) -> Option<String> {
     let (_, list) = text.split_once(PROBLEM)?;
@@ -218,8 +236,8 @@ pub(super) fn remarks(ran: &Ran, touched: &Begun) -> Remarks {
         } else if let Some((full, how)) = failed_script(text) {
             if let Some(name) = name_of(full, touched) {
                 let reason = format!(
-                    "a script of it failed ({how}){}; `rpm -q --scripts {name}` shows what it was to do, and \
-                     `dnf reinstall {name}` runs it again",
+                    "a script of it failed ({how}); {} runs it again, `rpm -q --scripts {name}` shows what it is to do{}",
+                    again(name),
                     remark::spoken(&output)
                 );
                 remark::add(&mut remarks, name, Kind::ScriptFailed, &reason);
@@ -232,6 +250,11 @@ pub(super) fn remarks(ran: &Ran, touched: &Begun) -> Remarks {
         }
     }
     remarks
+}
+
+/// Brings it anew, and runs its scripts again.
+pub(super) fn again(name: &str) -> String {
+    format!("`dnf reinstall {name}`")
 }
 
 /// `  Installing       : hello-2.0-1.noarch      1/2`: whose step begins.

@@ -139,6 +139,20 @@ fn each_failure_of_dnf_has_its_own_code() {
         (1, include_str!("golden/stranger.txt"), Stands::Refused, "unsigned_package", "[lab]"),
         (
             1,
+            include_str!("golden/other_key.txt"),
+            Stands::Refused,
+            "unsigned_package",
+            "r-signed-1.0-1.noarch is signed by a key that nobody gave to rpm",
+        ),
+        (
+            1,
+            include_str!("golden/list_by_a_stranger.txt"),
+            Stands::Refused,
+            "unsigned_source",
+            "repo 'signed'",
+        ),
+        (
+            1,
             include_str!("golden/script_before_failed.txt"),
             Stands::Failed,
             "package_manager_failed",
@@ -176,6 +190,13 @@ fn a_configuration_file_that_lies_beside_another_is_told_of_its_package() {
 }
 
 #[test]
+fn who_provides_a_name_is_read_and_nobody_is_where_a_package_has_it_for_its_own() {
+    assert_eq!(said::providers("r-virtual", include_str!("golden/providers.txt")), ["r-prov-a", "r-prov-b"]);
+    assert!(said::providers("r-prov-a", include_str!("golden/providers.txt")).is_empty());
+    assert!(said::providers("r-virtual", "").is_empty());
+}
+
+#[test]
 fn a_transaction_that_says_it_is_complete_is() {
     assert!(said::is_complete(&ran(0, include_str!("golden/kept.txt"))));
     assert!(said::is_complete(&ran(0, include_str!("golden/would_do_nothing.txt"))));
@@ -184,7 +205,10 @@ fn a_transaction_that_says_it_is_complete_is() {
 
 #[test]
 fn the_versions_it_offers_are_read_with_their_epoch() {
-    let of = |name, text: &str| text.lines().filter_map(|line| said::offered(name, line)).collect::<Vec<_>>();
+    let of = |name, text: &str| {
+        let offers = text.lines().filter_map(|line| said::offered(name, line));
+        offers.map(|(_, version)| version).collect::<Vec<_>>()
+    };
     let hello = of("hello", include_str!("golden/offered.txt"));
     assert_eq!(hello, ["1.0-1", "1.22.1-1", "1.22.9-1", "2.0-1"]);
     assert_eq!(of("epo", include_str!("golden/offered_epoch.txt")), ["2:1.0-1"]);
@@ -202,22 +226,29 @@ fn wanted(install: &[(&str, Option<&str>)], remove: &[&str]) -> Wanted {
 // rule: S-14
 #[test]
 fn names_stand_behind_the_two_dashes() {
-    let words = transaction(&wanted(&[("a", Some("2:1.0-1")), ("b", None)], &[]), false);
-    assert_eq!(words, ["install", "--", "a-2:1.0-1", "b"]);
-    assert_eq!(transaction(&wanted(&[], &["c"]), true), ["remove", "--", "c"]);
+    let words = |wanted: &Wanted, erasing| {
+        let spelled = several::spell(wanted, &installed(&[]), |_, _| Ok(BTreeSet::new())).unwrap();
+        transaction(wanted, &spelled.names, erasing)
+    };
+    let two = wanted(&[("a", Some("2:1.0-1")), ("b", None)], &[]);
+    assert_eq!(words(&two, false), ["install", "--", "a-2:1.0-1", "b"]);
+    assert_eq!(words(&wanted(&[], &["c"]), true), ["remove", "--", "c"]);
 }
 
 // rule: S-13
 #[test]
-fn the_host_is_taken_by_a_key_that_rpm_has_and_by_none_that_a_source_names() {
+fn no_key_is_taken_that_a_source_names_and_the_host_is_taken_by_one_that_rpm_has() {
     let (folder, never) = (tempfile::tempdir().unwrap(), AtomicBool::new(false));
     let ground = Ground::new(folder.path(), false);
     let tools = Tools::new(&ground, Some(&Nothing), None, &never);
     let dnf = Dnf::of(&tools).unwrap();
     let command = |name: &str| dnf.command(&wanted(&[(name, None)], &[]), &touched(&[name]), None);
-    for word in ["--setopt=gpgcheck=1", "--setopt=*.gpgcheck=1", "--setopt=*.gpgkey="] {
-        assert!(command(OWN_PACKAGE).iter().any(|said| said == word), "{word}");
-        assert!(!command("hello").iter().any(|said| said == word), "{word}");
+    let says = |name: &str, word: &str| command(name).iter().any(|said| said == word);
+    for word in ["--setopt=gpgcheck=1", "--setopt=*.gpgcheck=1"] {
+        assert!(says(OWN_PACKAGE, word) && !says("hello", word), "{word}");
+    }
+    for name in [OWN_PACKAGE, "hello"] {
+        assert!(says(name, NO_NEW_KEY), "{name}");
     }
 }
 
@@ -249,6 +280,29 @@ impl Programs for Heard {
     fn rest(&self, _: Duration) {}
 }
 
+// rule: S-13
+#[test]
+fn whatever_dnf_is_asked_it_takes_no_key_that_a_source_names() {
+    let (folder, never) = (tempfile::tempdir().unwrap(), AtomicBool::new(false));
+    std::fs::create_dir(folder.path().join("run")).unwrap();
+    let ground = Ground::new(folder.path(), false);
+    let heard = Heard(Mutex::default());
+    let tools = Tools::new(&ground, Some(&heard), None, &never);
+    let dnf = Dnf::of(&tools).unwrap();
+    let asks: [&dyn Fn(); 4] = [
+        &|| drop(dnf.simulate(&wanted(&[("hello", None)], &[]), &installed(&[]), None)),
+        &|| drop(dnf.versions("hello")),
+        &|| drop(dnf.providers("hello")),
+        &|| drop(dnf.update()),
+    ];
+    for ask in asks {
+        heard.0.lock().unwrap().clear();
+        ask();
+        let words = heard.0.lock().unwrap();
+        assert!(words.iter().any(|word| word == NO_NEW_KEY), "{words:?}");
+    }
+}
+
 // rule: H-25
 #[test]
 fn what_only_looks_reads_no_source_and_leaves_no_log() {
@@ -263,6 +317,8 @@ fn what_only_looks_reads_no_source_and_leaves_no_log() {
         assert!(words.iter().any(|word| word.starts_with("--setopt=logdir=")), "{words:?}");
     };
     let _ = dnf.simulate(&wanted(&[("hello", None)], &[]), &installed(&[]), None);
+    looks(&heard.0.lock().unwrap());
+    assert!(dnf.providers("hello").is_empty());
     looks(&heard.0.lock().unwrap());
     dnf.versions("hello").unwrap();
     looks(&heard.0.lock().unwrap());
@@ -290,7 +346,7 @@ struct Twice;
 impl Programs for Twice {
     fn run(&self, program: &str, words: &[&str], _: Duration) -> Result<Ran, ProgramError> {
         match (program, words.first()) {
-            ("rpm", Some(&"-qa")) => Ok(ran(0, "hello\t0\t1.0\t1\tnoarch\nhello\t0\t2.0\t1\tnoarch\n")),
+            ("rpm", Some(&"-qa")) => Ok(ran(0, "hello\t0\t1.0\t1\tnoarch\t1\nhello\t0\t2.0\t1\tnoarch\t2\n")),
             ("rpm", _) => Ok(ran(0, "")),
             _ => Err(ProgramError::NotThere(program.to_owned())),
         }

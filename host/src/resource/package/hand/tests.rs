@@ -25,8 +25,8 @@ impl Programs for Rpm {
     fn rest(&self, _: Duration) {}
 }
 
-const BASH: &str = "bash\t0\t5.2\t1.fc40\tx86_64\n";
-const KEY: &str = "gpg-pubkey\t0\tc31b7411\t6b0d407e\t(none)\n";
+const BASH: &str = "bash\t0\t5.2\t1.fc40\tx86_64\t1796057509\n";
+const KEY: &str = "gpg-pubkey\t0\tc31b7411\t6b0d407e\t(none)\t1796057509\n";
 
 fn write(root: &Path, path: &str, text: &str) {
     let path = root.join(path);

@@ -1,6 +1,6 @@
 //! pacman's directory of packages: one entry for each that is installed, with what it is and the files it has brought.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
@@ -54,13 +54,17 @@ pub(super) fn read(tools: &Tools<'_>, held: &[String], groups: &[String]) -> Res
     Ok(Arc::new(all.collect()))
 }
 
-/// The package and the first file of the host's that it owns, in words.
-pub(super) fn of_the_hosts_files(tools: &Tools<'_>, name: &str) -> Result<Option<String>, String> {
+/// The first of these packages that owns a file of the host's, and the file, in words.
+pub(super) fn of_the_hosts_files(tools: &Tools<'_>, names: &[&str]) -> Result<Option<String>, String> {
+    if names.is_empty() {
+        return Ok(None);
+    }
+    let names: BTreeSet<&str> = names.iter().copied().collect();
     let unread = |error: std::io::Error| format!("{LOCAL} cannot be read: {error}");
     for entry in entries(tools).map_err(unread)? {
-        if half(&entry).is_none_or(|(of, _)| of != name) {
+        let Some((name, _)) = half(&entry).filter(|(name, _)| names.contains(name.as_str())) else {
             continue;
-        }
+        };
         let files = match std::fs::read(tools.at(LOCAL).join(&entry).join("files")) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
@@ -106,7 +110,8 @@ fn described(text: &str, held: &[String], groups: &[String]) -> Option<(String, 
     let hold = held.iter().any(|held| is_like(&name, held))
         || of("GROUPS").any(|group| groups.iter().any(|held| is_like(group, held)));
     let whole = Package::installed(version, one("ARCH").unwrap_or_default());
-    Some((name, Package { hold, ..whole }))
+    let brought = one("INSTALLDATE").and_then(|seconds| seconds.parse().ok());
+    Some((name, Package { hold, brought, ..whole }))
 }
 
 /// `%FIELD%`, its values one a line, and an empty line.

@@ -51,10 +51,10 @@ pub(super) fn failed(program: &str, ran: &Ran) -> Trouble {
         return Trouble::refused("transaction_refused", format!("not done: {others}"));
     }
     if says(&UNPROVEN) {
-        return meaning::unsigned_source(&words);
+        return meaning::unsigned_source(GIVE, &words);
     }
     if says(&UNSIGNED) {
-        return meaning::unsigned_package(&words);
+        return meaning::unsigned_package(GIVE, &words);
     }
     if says(&["target not found"]) {
         return meaning::unknown_package(&words);
@@ -70,6 +70,8 @@ pub(super) fn failed(program: &str, ran: &Ran) -> Trouble {
     if says(&NOT_HAD) { meaning::not_fetched(&words) } else { meaning::other(program, ran, &words) }
 }
 
+/// How the machine is given a key.
+const GIVE: &str = "`pacman-key --add FILE`, then `pacman-key --lsign-key ID`";
 /// The signature of a package, or of a list of them, is a file beside it.
 const UNPROVEN: [&str; 2] = [".db.sig' from", "database (PGP signature)"];
 const UNSIGNED: [&str; 6] = [
@@ -123,9 +125,9 @@ pub(super) fn remarks(ran: &Ran, touched: &Begun) -> Remarks {
         }
         let Some(name) = current else { continue };
         if line == "error: command failed to execute correctly" {
-            let spoken = remark::spoken(&output);
+            let (again, spoken) = (again(name), remark::spoken(&output));
             let reason = format!(
-                "a script of it failed{spoken}; /var/log/pacman.log says more, and `pacman -S {name}` runs it again"
+                "a script of it failed; {again} runs it again, /var/log/pacman.log says more{spoken}"
             );
             remark::add(&mut remarks, name, Kind::ScriptFailed, &reason);
         } else if let Some(reason) = remark::kept(line, " installed as ") {
@@ -135,6 +137,11 @@ pub(super) fn remarks(ran: &Ran, touched: &Begun) -> Remarks {
         }
     }
     remarks
+}
+
+/// Brings it anew, and runs its scripts again.
+pub(super) fn again(name: &str) -> String {
+    format!("`pacman -S {name}`")
 }
 
 /// `installing hello...`

@@ -1,6 +1,11 @@
 //! By what pacman 6.0.2 really says, captured from it as it is asked here.
 
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
 use super::*;
+use crate::ground::Ground;
+use crate::program::ProgramError;
 use crate::resource::Kind;
 use crate::resource::Stands;
 use crate::resource::package::apt::{LOCK_HELD, UNMET};
@@ -26,6 +31,30 @@ fn what_pacman_would_do_is_read_package_by_package() {
     let raise = would(include_str!("golden/would_raise.txt"));
     assert_eq!(raise, [("lab", "hello", "1.22.9-1"), ("lab", "depnew", "1.0-1")]);
     assert_eq!(would(include_str!("golden/conflict.txt")), []);
+}
+
+/// pacman as it answers who is called so or provides that.
+struct Provided;
+
+impl Programs for Provided {
+    fn run(&self, _: &str, words: &[&str], _: Duration) -> Result<Ran, ProgramError> {
+        assert_eq!(words, ["-Ssq", "--", "^lib\\.so\\+$"], "what a pattern would read otherwise is plain");
+        Ok(ran(0, include_str!("golden/providers.txt")))
+    }
+
+    fn attend(&self, p: &str, a: &[&str], within: Duration, _: &AtomicBool) -> Result<Ran, ProgramError> {
+        self.run(p, a, within)
+    }
+
+    fn rest(&self, _: Duration) {}
+}
+
+#[test]
+fn who_provides_a_name_is_asked_by_exactly_that_name() {
+    let (folder, never) = (tempfile::tempdir().unwrap(), AtomicBool::new(false));
+    let ground = Ground::new(folder.path(), false);
+    let tools = Tools::new(&ground, Some(&Provided), None, &never);
+    assert_eq!(Pacman::of(&tools).unwrap().providers("lib.so+"), ["p-prov-a", "p-prov-b"]);
 }
 
 #[test]

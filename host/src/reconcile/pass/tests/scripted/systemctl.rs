@@ -25,7 +25,6 @@ impl Scripted {
             if state.lies.get("daemon-reload") == Some(&Lie::Dies(When::Before)) {
                 die();
             }
-            state.units.values_mut().for_each(|unit| unit.stale = false);
             self.read_unit_files(&mut state);
             if state.lies.contains_key("daemon-reload") {
                 die();
@@ -34,11 +33,20 @@ impl Scripted {
         }
         let word = words.iter().rev().skip_while(|word| **word != "--").nth(1).unwrap().to_string();
         state.calls.push(format!("{word} {}", names.join(" ")));
-        state.act(&word, names[0])
+        let done = self.act(&mut state, &word, names[0]);
+        let links = ["enable", "disable", "mask", "unmask"].contains(&word.as_str());
+        if links && !words.contains(&"--no-reload") {
+            state.calls.push("daemon-reload unasked".into());
+        }
+        done
     }
 
     /// What was put among the unit files is there once the service manager has read them.
     fn read_unit_files(&self, state: &mut State) {
+        for unit in state.units.values_mut() {
+            unit.stale = false;
+            unit.load = unit.unread.take().unwrap_or(unit.load);
+        }
         for entry in std::fs::read_dir(self.root.join("etc/systemd/system")).unwrap().flatten() {
             let name = entry.file_name().into_string().unwrap();
             let mut fresh = unit("inactive", "disabled");
@@ -57,7 +65,7 @@ impl State {
         let id = if unit.id.is_empty() { name } else { &unit.id };
         format!(
             "Id={id}\nNames={id} {name}\nLoadState={}\nActiveState={}\nUnitFileState={}\nNeedDaemonReload={}\nType={}\n\
-             Result={}\nInactiveExitTimestampMonotonic={}\nNRestarts={}\nFragmentPath={}\nSubState={}\nCanReload=yes\n",
+             Result={}\nInactiveExitTimestampMonotonic={}\nInactiveEnterTimestampMonotonic={}\nNRestarts={}\nFragmentPath={}\nSubState={}\nCanReload=yes\n{}",
             unit.load,
             if unit.active == "auto-restart" { "activating" } else { unit.active },
             unit.enabled,
@@ -65,30 +73,44 @@ impl State {
             if unit.passes { "oneshot" } else { "simple" },
             unit.result,
             unit.began,
+            unit.ended,
             unit.restarts,
             unit.fragment,
-            unit.active
+            unit.active,
+            unit.says
         )
     }
+}
 
-    fn act(&mut self, word: &str, name: &str) -> Result<Ran, ProgramError> {
-        let lie = self.lies.iter().find(|(lies, _)| **lies == word).map(|(_, lie)| *lie);
+impl Scripted {
+    fn act(&self, state: &mut State, word: &str, name: &str) -> Result<Ran, ProgramError> {
+        let lie = state.lies.iter().find(|(lies, _)| **lies == word).map(|(_, lie)| *lie);
         if let Some(said) = lie.and_then(|lie| lie.instead(1)) {
             return said;
         }
-        self.now += 1_000_000;
-        let now = self.now;
-        let unit = self.units.get_mut(name).expect("systemctl acts on what it has shown");
+        state.now += 1_000_000;
+        let now = state.now;
+        let unit = state.units.get_mut(name).expect("systemctl acts on what it has shown");
+        let link = self.root.join("etc/systemd/system").join(name);
         match word {
             "enable" if unit.enabled == "disabled" => unit.enabled = "enabled",
             "disable" if unit.enabled == "enabled" => unit.enabled = "disabled",
             "disable" if unit.enabled == "enabled-runtime" => unit.enabled = "disabled",
-            "mask" => (unit.load, unit.enabled) = ("masked", "masked"),
-            "unmask" => (unit.load, unit.enabled) = ("loaded", "disabled"),
+            "mask" => {
+                (unit.unread, unit.enabled) = (Some("masked"), "masked");
+                std::os::unix::fs::symlink("/dev/null", link).unwrap();
+            }
+            "unmask" => {
+                (unit.unread, unit.enabled) = (Some("loaded"), "disabled");
+                std::fs::remove_file(link).unwrap();
+            }
+            "start" | "restart" if unit.load == "masked" => return said(1, "", "Unit is masked.\n"),
             "reset-failed" => unit.active = "inactive",
-            "stop" => unit.active = "inactive",
+            "stop" => (unit.active, unit.ended) = ("inactive", now),
             "start" | "restart" if unit.passes => unit.result = unit.becomes,
-            "start" | "restart" => (unit.active, unit.began, unit.result) = ("active", now, "success"),
+            "start" | "restart" => {
+                (unit.active, unit.began, unit.result, unit.restarts) = ("active", now, "success", 0);
+            }
             _ => {}
         }
         if lie == Some(Lie::Dies(When::After)) {

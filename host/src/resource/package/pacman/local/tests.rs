@@ -55,7 +55,7 @@ fn whose_files_are_the_hosts_own_is_read_from_the_entry() {
     on_a_machine(|root, tools| {
         entry(root, "brought-it-1.0-1", "files", "%FILES%\nusr/\nusr/bin/\nusr/bin/tenure-host\n");
         entry(root, "brought-1.0-1", "files", "%FILES%\nusr/\nusr/bin/\n");
-        let of = |name| of_the_hosts_files(tools, name).unwrap();
+        let of = |name| of_the_hosts_files(tools, &["filesystem", name]).unwrap();
         assert_eq!(of("brought-it").as_deref(), Some("brought-it has brought /usr/bin/tenure-host"));
         assert_eq!(of("brought"), None);
     });
