@@ -143,7 +143,7 @@ pub(crate) struct Node {
 pub(crate) struct Declare {
     /// The fleet folder: the one with fleet.toml in it
     pub(crate) dir: PathBuf,
-    /// Only show what would change
+    /// Only show what would change, and what each connected node says it would do; asks for ten minutes at most
     #[arg(long, conflicts_with = "wait")]
     pub(crate) plan: bool,
     /// Wait until every node of the folder has applied or failed it

@@ -8,6 +8,7 @@ mod plan;
 mod wait;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::json;
 use tenure_protocol::operator::{Declare, Plan, RolloutLine, Standing};
@@ -27,14 +28,14 @@ pub(crate) async fn run(
     screen: &mut Screen,
 ) -> Result<Exit, Trouble> {
     let gathered = folder::gather(&order.dir).map_err(|error| Trouble::refused(&error))?;
-    let control = socket::control_plane(named).await?;
+    let control = Arc::new(socket::control_plane(named).await?);
     declare(order, &gathered, &control, screen).await
 }
 
 async fn declare(
     order: &command::Declare,
     gathered: &folder::Gathered,
-    control: &Caller,
+    control: &Arc<Caller>,
     screen: &mut Screen,
 ) -> Result<Exit, Trouble> {
     let bar = screen.bytes_bar("uploading", gathered.bytes());
@@ -51,14 +52,7 @@ async fn declare(
         plan::print(&plan, changes, screen)?;
     }
     if order.plan {
-        let foreseen = foresee::all(control, &plan, foresee::WITHIN, screen).await?;
-        if screen.is_json() {
-            let foreseen = foresee::json(&foreseen);
-            screen.print_json(&json!({ "written": declared.written, "plan": plan, "foreseen": foreseen }))?;
-        } else {
-            foresee::print(&foreseen, screen)?;
-        }
-        return Ok(Exit::Done);
+        return foretold(&plan, control, screen).await;
     }
     // Also where nothing changed: what was declared before may still be on its way.
     let lines = match order.wait {
@@ -75,6 +69,24 @@ async fn declare(
         screen.say(hint(exit, order.wait.is_some(), &lines));
     }
     Ok(exit)
+}
+
+/// What each node says of the plan, and how that ends: a plan that would be refused is told whole, and still ends as every
+/// other refusal does. Nothing of it was written.
+async fn foretold(plan: &Plan, control: &Arc<Caller>, screen: &mut Screen) -> Result<Exit, Trouble> {
+    let foreseen = foresee::tell(control, plan, screen).await?;
+    let refused = plan.nodes.iter().find_map(|node| node.refused.clone());
+    if screen.is_json() {
+        let mut whole = json!({ "written": false, "plan": plan, "foreseen": foreseen });
+        if let Some(refusal) = &refused {
+            whole["refusal"] = json!(refusal);
+        }
+        screen.print_json(&whole)?;
+    }
+    let Some(refusal) = refused else { return Ok(Exit::Done) };
+    let trouble = Trouble::from(refusal);
+    screen.explain(&trouble);
+    Ok(trouble.exit)
 }
 
 async fn fetch(

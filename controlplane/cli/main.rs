@@ -27,6 +27,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use tenure_actors::clock;
+use tenure_protocol::command_line::without_tokens;
 use tenure_protocol::id::Millis;
 
 use crate::command::{Cli, Command};
@@ -39,8 +40,8 @@ fn main() -> ExitCode {
         return daemon.run();
     }
     tenure_actors::privacy::keep();
-    if let Err(trouble) = arguments::without_tokens(std::env::args_os()) {
-        return arguments::screen(std::env::args_os()).trouble(&trouble).into();
+    if let Err(refusal) = without_tokens(std::env::args_os()) {
+        return arguments::screen(std::env::args_os()).trouble(&refusal.into()).into();
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

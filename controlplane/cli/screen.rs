@@ -33,6 +33,17 @@ pub(crate) enum Tone {
     Gone,
 }
 
+impl Tone {
+    /// Of a line of a difference; none: it says what is the same, or is a sentence.
+    pub(crate) fn of_a_diff(line: &str) -> Option<Self> {
+        match line.as_bytes().first() {
+            Some(b'+') => Some(Self::Added),
+            Some(b'-') => Some(Self::Gone),
+            _ => None,
+        }
+    }
+}
+
 impl Screen {
     pub(crate) fn of_this_process(json: bool) -> Self {
         let out_terminal = std::io::stdout().is_terminal();
@@ -86,19 +97,22 @@ impl Screen {
         let _ = writeln!(self.err, "{line}");
     }
 
+    /// Why a command ends as it does, beside a result that says so to programs itself.
+    pub(crate) fn explain(&mut self, trouble: &Trouble) {
+        let _ = self.err.write_all(trouble.text().as_bytes());
+    }
+
     /// Why the command did not do what was asked.
     pub(crate) fn trouble(&mut self, trouble: &Trouble) -> Exit {
-        let _ = self.err.write_all(trouble.text().as_bytes());
+        self.explain(trouble);
         if self.json {
             let _ = self.print_json(&json!({ "refusal": trouble.refusal }));
         }
         trouble.exit
     }
 
-    pub(crate) fn paint<'a>(&self, tone: Tone, text: &'a str) -> Cow<'a, str> {
-        if !self.out_colour {
-            return Cow::Borrowed(text);
-        }
+    pub(crate) fn paint<'a>(&self, tone: Option<Tone>, text: &'a str) -> Cow<'a, str> {
+        let Some(tone) = tone.filter(|_| self.out_colour) else { return Cow::Borrowed(text) };
         let colour = match tone {
             Tone::Added => 32,
             Tone::Changed => 33,

@@ -7,9 +7,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser, Subcommand};
 use tenure_actors::log::{self, Log};
 use tenure_actors::{Ended, clock, signal};
-use tenure_protocol::command_line::{Shell, mistake};
-use tenure_protocol::refusal::{Explain as _, Refusal};
-use tenure_protocol::token;
+use tenure_protocol::command_line::{Shell, mistake, without_tokens};
+use tenure_protocol::refusal::Explain as _;
 
 use crate::config::Config;
 use crate::daemon::{self, Options};
@@ -69,9 +68,8 @@ const FAILED: u8 = 1;
 /// Does what the command line says. The status is the contract's: 0 done, 1 our fault, 2 usage, 3 refused.
 pub fn main() -> ExitCode {
     tenure_actors::privacy::keep();
-    // Before the arguments are read: what is wrong with them would be said with the words themselves.
-    if std::env::args_os().any(|word| token::is_in(&word.to_string_lossy())) {
-        say(std::io::stderr(), &as_an_argument().in_words(NAME));
+    if let Err(refusal) = without_tokens(std::env::args_os()) {
+        say(std::io::stderr(), &refusal.in_words(NAME));
         return ExitCode::from(REFUSED);
     }
     match Cli::try_parse().map(|cli| cli.command) {
@@ -98,17 +96,6 @@ fn not_parsed(error: &clap::Error) -> ExitCode {
 /// A reader that has heard enough (`| grep -q`) is no fault of ours.
 fn say(mut to: impl std::io::Write, text: &str) {
     let _ = writeln!(to, "{text}");
-}
-
-fn as_an_argument() -> Refusal {
-    Refusal::new(
-        "token_in_arguments",
-        "a token was given as an argument",
-        "arguments can be read by everybody on this machine while the program runs, and stay in the shell's history; \
-         nothing was done",
-        "no command of `tenure-control` takes a token: bring it to its machine in a file, and run there \
-         `tenure-host enrol --token-file FILE`; if others may have seen it, run `tenure reinvite NODE --revoke-now`",
-    )
 }
 
 fn start(run: Run) -> ExitCode {
@@ -208,40 +195,5 @@ mod tests {
         }
         let golden = std::fs::read_to_string(&path).unwrap_or_default();
         assert!(golden == help(), "the help changed: run `tests/run bless` and read what changed");
-    }
-
-    /// What somebody may mistype, with a bar between the words.
-    const MISTYPED: [&str; 8] = [
-        "tenure-control",
-        "tenure-control|runn",
-        "tenure-control|run|--listen|7443",
-        "tenure-control|run|--listen",
-        "tenure-control|run|--advertize|a:1",
-        "tenure-control|run|--root|/a|--root|/b",
-        "tenure-control|run|now",
-        "tenure-control|completions|csh",
-    ];
-
-    /// What is said of each.
-    fn mistakes() -> String {
-        let mut text = String::new();
-        for line in MISTYPED {
-            let words: Vec<&str> = line.split('|').collect();
-            let error = Cli::try_parse_from(&words).expect_err(line);
-            let refusal = mistake(&error, Cli::command(), words.iter().map(Into::into)).expect(line);
-            text.push_str(&format!("$ {}\n{}\n\n", words.join(" "), refusal.in_words("tenure-control")));
-        }
-        text
-    }
-
-    // case: O-68
-    #[test]
-    fn what_is_said_of_a_mistyped_line_is_the_golden_text() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/mistakes/tenure-control.txt");
-        if std::env::var_os("BLESS").is_some() {
-            std::fs::write(&path, mistakes()).unwrap();
-        }
-        let golden = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(golden == mistakes(), "run `tests/run bless` and read what changed:\n{}", mistakes());
     }
 }

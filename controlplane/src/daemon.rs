@@ -25,6 +25,7 @@ use crate::listener::{self, ListenError};
 use crate::losses::Losses;
 use crate::plane::Plane;
 use crate::presence::Presence;
+use crate::reconcile::foresee::Turns;
 use crate::store::sqlite::Sqlite;
 use crate::store::{Founding, Store as _, StoreError};
 use crate::sweeper;
@@ -133,6 +134,7 @@ async fn serve(
         catalogue: Catalogue::vacant(),
         contacts: Contacts::vacant(),
         losses: Losses::vacant(),
+        offering: Turns::default(),
     });
     if let Err(error) = sweeper::sweep(&plane).await {
         // A store that takes no writes now still shows what it knows, and may take them later.

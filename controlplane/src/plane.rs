@@ -17,6 +17,7 @@ use crate::keys::Keys;
 use crate::losses::Losses;
 use crate::node::Node;
 use crate::presence::Presence;
+use crate::reconcile::foresee::Turns;
 use crate::store::{DeclaredRecord, Fact, Founding, Store};
 
 /// Shared by all parts; never copied.
@@ -45,6 +46,8 @@ pub struct Plane {
     pub contacts: Contacts,
     /// Tells of lost nodes, of many at once.
     pub losses: Losses,
+    /// Turns at reading what nodes are asked about.
+    pub offering: Turns,
 }
 
 impl Plane {

@@ -26,7 +26,7 @@ pub mod current;
 mod offer;
 mod serve;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub(crate) use actor::draining;
 use actor::{Link, Msg};
@@ -119,8 +119,7 @@ impl Session {
         let _ = self.address.tell(Msg::End(why));
     }
 
-    /// Asks the host what it foresees; while it is asked, it may fetch `offered` too. None: another is being asked, or the
-    /// session ends.
+    /// Asks the host what it foresees; while it is asked, it may fetch `offered` too. None: another is being asked.
     pub async fn foresee(
         &self,
         asked: Foresee,
@@ -128,7 +127,9 @@ impl Session {
     ) -> Option<Result<ForeseenPage, CallError>> {
         let _offered = self.offer.make(offered)?;
         let within = FORESEEN_WITHIN + Duration::from_secs(1);
-        self.address.ask(within, |reply| Msg::Foresee(asked, reply)).await.ok()
+        // A session that ends meanwhile takes the question with it.
+        let asked = self.address.ask(within, |reply| Msg::Foresee(asked, reply)).await;
+        Some(asked.unwrap_or(Err(CallError::Gone)))
     }
 
     /// Tells the host that something newer is declared; what it says goes to the reconcile loop. False: nobody is there

@@ -195,11 +195,14 @@ pub trait Store: Send + Sync + 'static {
     fn missing(&self, contents: Vec<Digest>) -> Pending<'_, Vec<Digest>>;
     /// Pieces of content, in order.
     fn put(&self, pieces: Vec<Piece>, now: Millis) -> Pending<'_, Result<(), NotPut>>;
-    /// Whole contents; those that are there already are left.
-    fn keep(&self, contents: Vec<Vec<u8>>, now: Millis) -> Pending<'_, ()>;
-    /// Whole contents that are only planned, all of them or none: false where they would fill the share that what is only
-    /// planned has of the room for content that no declaration names.
-    fn lay_aside(&self, contents: Vec<Vec<u8>>, now: Millis) -> Pending<'_, bool>;
+    /// Whole contents, all of them or none: false where there is no room for content that no declaration names. Those that
+    /// are there already take none.
+    fn keep(&self, contents: Vec<Vec<u8>>, now: Millis) -> Pending<'_, bool>;
+    /// Sets of whole contents that are only planned, each of them whole or not at all: how many found room, from the first
+    /// one on, in the share that what is only planned has of the room for content that no declaration names.
+    fn lay_aside(&self, sets: Vec<Vec<Vec<u8>>>, now: Millis) -> Pending<'_, usize>;
+    /// The document of a plan: false where it finds no room in what plans have of it.
+    fn keep_plan(&self, document: Vec<u8>, now: Millis) -> Pending<'_, bool>;
     /// A whole content.
     fn content(&self, sha256: Digest) -> Pending<'_, Option<Vec<u8>>>;
     /// Pieces from these places on, as many as fit one answer. For a node: only of what its newest declaration

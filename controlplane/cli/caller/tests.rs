@@ -11,22 +11,30 @@ use crate::ending::Exit;
 pub(crate) type Answer = Result<Vec<u8>, Refusal>;
 
 /// A caller whose daemon is this script. The script is dropped with the caller.
-pub(crate) fn answered_by(script: impl FnMut(&Request) -> Answer + Send + 'static) -> Caller {
+pub(crate) fn answered_by(mut script: impl FnMut(&Request) -> Answer + Send + 'static) -> Caller {
+    answered_or_not_by(move |request| vec![(request.id, script(request))])
+}
+
+/// A caller whose daemon answers what, and when, this script says: of each question it is given the answers that go out.
+pub(crate) fn answered_or_not_by(
+    script: impl FnMut(&Request) -> Vec<(u64, Answer)> + Send + 'static,
+) -> Caller {
     let (near, far) = tokio::io::duplex(1024 * 1024);
     tokio::spawn(serve(far, script));
     Caller::over(near, "the control plane")
 }
 
 /// Answers what comes over `stream` until it closes.
-pub(crate) async fn serve<S>(stream: S, mut script: impl FnMut(&Request) -> Answer)
+pub(crate) async fn serve<S>(stream: S, mut script: impl FnMut(&Request) -> Vec<(u64, Answer)>)
 where
     S: AsyncRead + AsyncWrite + Send + 'static,
 {
     let (outgoing, mut incoming, run) = exchange::exchange(Connection::new(stream, MOST), SILENCE);
     let run: JoinHandle<_> = tokio::spawn(run.run());
     while let Some(Incoming::Request(request)) = incoming.recv().await {
-        let answer = script(&request);
-        outgoing.answer(request.id, answer).await.unwrap();
+        for (id, answer) in script(&request) {
+            outgoing.answer(id, answer).await.unwrap();
+        }
     }
     run.abort();
 }

@@ -1,16 +1,23 @@
 //! What each node of a plan would make of it, asked of the node itself: every resource as change, keep, or cannot know.
 //! Of a node that is not there it cannot be known, and that is said.
 
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::Duration;
 
+use indicatif::ProgressBar;
 use serde_json::{Value, json};
-use tenure_protocol::foresight::{ForeseeOf, Foreseen, ForeseenLine, ForeseenPage, Verdict};
+use tenure_protocol::foresight::{
+    ForeseeOf, Foreseen, ForeseenLine, ForeseenPage, MOST_AT_ONCE, Verdict, in_words,
+};
 use tenure_protocol::id::NodeId;
 use tenure_protocol::operator::{NodePlan, Plan};
 use tenure_protocol::refusal::Refusal;
 use tenure_protocol::resource::Content;
 use tenure_protocol::text::shown;
 use tenure_protocol::wire::codec;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
 use crate::caller::Caller;
@@ -23,34 +30,114 @@ pub(super) const WITHIN: Duration = Duration::from_secs(10 * 60);
 const MOST: usize = 200_000;
 /// The most bytes of lines that are taken of one node: far more than anybody reads.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
-/// The longest line of detail.
+/// How many bytes of lines are held of nodes that answered before one that is told before them: while more are, nobody
+/// else is asked. So much is no trouble for a machine that operates a fleet, and ordinary answers never come to it. Those
+/// that are being asked by then may still bring theirs.
+const MOST_HELD: usize = 64 * 1024 * 1024;
+/// The longest sentence of a refusal.
 const LINE: usize = 1000;
 
 /// What one node says, or why nobody knows.
 pub(super) type Said = (NodeId, Result<Foreseen, Refusal>);
 
-/// Asks every node of the plan, one after the other; after `within` nobody more is asked.
-pub(super) async fn all(
-    control: &Caller,
-    plan: &Plan,
-    within: Duration,
-    screen: &Screen,
-) -> Result<Vec<Said>, Trouble> {
-    let deadline = Instant::now() + within;
-    let bar = screen.bar("asking the nodes", u64::try_from(plan.nodes.len()).unwrap_or(u64::MAX));
-    let mut said = Vec::with_capacity(plan.nodes.len());
-    for NodePlan { node, declaration, cannot_know, .. } in &plan.nodes {
-        let one = match (declaration, cannot_know) {
-            (_, Some(why)) => Err(why.clone().from_outside()),
-            (None, None) => Err(not_told()),
-            (Some(_), None) if Instant::now() >= deadline => Err(not_asked(within)),
-            (Some(declaration), None) => one(control, node, *declaration, deadline).await?,
-        };
-        bar.inc(1);
-        said.push((node.clone(), one));
+/// What one node said, and how many bytes of lines that is.
+struct Heard {
+    said: Result<Foreseen, Refusal>,
+    bytes: usize,
+}
+
+impl From<Refusal> for Heard {
+    fn from(refusal: Refusal) -> Self {
+        Self { said: Err(refusal), bytes: 0 }
     }
-    bar.finish_and_clear();
-    Ok(said)
+}
+
+/// How long all nodes together are asked, and how much of what they said may wait to be told.
+#[derive(Clone, Copy)]
+pub(super) struct Bounds {
+    within: Duration,
+    held: usize,
+}
+
+pub(super) const BOUNDS: Bounds = Bounds { within: WITHIN, held: MOST_HELD };
+
+/// Asks every node of the plan, [`MOST_AT_ONCE`] at the same time; after a while nobody more is asked. Each is handed to
+/// `told` as soon as those before it in the plan were: the order is always the same, and one that is slow holds up what
+/// is told of those after it, but not that they are asked, until too much is held of them. Ends early where `told` wants
+/// no more.
+pub(super) async fn each(
+    control: &Arc<Caller>,
+    plan: &Plan,
+    Bounds { within, held }: Bounds,
+    bar: &ProgressBar,
+    mut told: impl FnMut(Said) -> Result<ControlFlow<()>, Trouble>,
+) -> Result<(), Trouble> {
+    let deadline = Instant::now() + within;
+    let mut turns = plan.nodes.iter().enumerate();
+    let mut asking = JoinSet::new();
+    let (mut said, mut bytes): (BTreeMap<usize, Heard>, usize) = (BTreeMap::new(), 0);
+    for (next, NodePlan { node, .. }) in plan.nodes.iter().enumerate() {
+        bar.set_prefix(format!("(waiting for {node})"));
+        let one = loop {
+            if let Some(heard) = said.remove(&next) {
+                bytes = bytes.saturating_sub(heard.bytes);
+                break heard.said;
+            }
+            // Turns come in the order of the plan: where something is held, the one it waits for is being asked.
+            while bytes <= held
+                && asking.len() < MOST_AT_ONCE
+                && let Some((turn, plan)) = turns.next()
+            {
+                let (control, node, question) = (Arc::clone(control), plan.node.clone(), question(plan));
+                let within = Within { within, deadline };
+                asking.spawn(async move { (turn, ask(&control, &node, question, within).await) });
+            }
+            match asking.join_next().await {
+                Some(Ok((turn, heard))) => {
+                    let heard = heard?;
+                    bytes = bytes.saturating_add(heard.bytes);
+                    said.insert(turn, heard);
+                }
+                Some(Err(broken)) => return Err(Trouble::ours("asking the nodes broke off", &broken)),
+                // Each has a turn, and has said something by then.
+                None => return Ok(()),
+            }
+            bar.inc(1);
+        };
+        if told((node.clone(), one))?.is_break() {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// What a node is asked about, or why it is not asked.
+fn question(plan: &NodePlan) -> Result<Content, Refusal> {
+    match (&plan.declaration, &plan.cannot_know) {
+        (_, Some(why)) => Err(why.clone().from_outside()),
+        (None, None) => Err(not_told()),
+        (Some(declaration), None) => Ok(*declaration),
+    }
+}
+
+/// How long all are asked, and until when that is.
+#[derive(Clone, Copy)]
+struct Within {
+    within: Duration,
+    deadline: Instant,
+}
+
+async fn ask(
+    control: &Caller,
+    node: &NodeId,
+    question: Result<Content, Refusal>,
+    Within { within, deadline }: Within,
+) -> Result<Heard, Trouble> {
+    match question {
+        Err(why) => Ok(why.into()),
+        Ok(_) if Instant::now() >= deadline => Ok(not_asked(within).into()),
+        Ok(declaration) => one(control, node, declaration, deadline).await,
+    }
 }
 
 /// Page by page, until the node has no more, or has said more than it can have to say, or the time is over. What is our
@@ -60,57 +147,75 @@ async fn one(
     node: &NodeId,
     declaration: Content,
     deadline: Instant,
-) -> Result<Result<Foreseen, Refusal>, Trouble> {
+) -> Result<Heard, Trouble> {
     let (mut lines, mut bytes): (Vec<ForeseenLine>, usize) = (Vec::new(), 0);
     loop {
         let from = u64::try_from(lines.len()).unwrap_or(u64::MAX);
         let asked = ForeseeOf { node: node.clone(), declaration, from };
         let page = match timeout_at(deadline, control.ask_of(node, &asked)).await {
             Ok(Ok(page)) => page,
-            Ok(Err(Trouble { exit: Exit::Refused, refusal })) => return Ok(Err(refusal.from_outside())),
+            Ok(Err(Trouble { exit: Exit::Refused, refusal })) => return Ok(refusal.from_outside().into()),
             Ok(Err(trouble)) => return Err(trouble),
-            Err(_) => return Ok(Err(not_through())),
+            Err(_) => return Ok(not_through().into()),
         };
         let ForeseenPage { at, refused, lines: fresh, more } = page;
         bytes += fresh.iter().map(|line| codec::encode(line).len()).sum::<usize>();
         let says_nothing = fresh.is_empty();
         lines.extend(fresh);
         if lines.len() > MOST || bytes > MOST_BYTES || more && says_nothing {
-            return Ok(Err(endless()));
+            return Ok(endless().into());
         }
         if !more {
-            return Ok(Ok(Foreseen { at, refused: refused.map(Refusal::from_outside), lines }));
+            let refused = refused.map(Refusal::from_outside);
+            return Ok(Heard { said: Ok(Foreseen { at, refused, lines }), bytes });
         }
     }
 }
 
-/// One object a node, for programs.
-pub(super) fn json(said: &[Said]) -> Value {
-    let one = |(node, said): &Said| match said {
+/// Prints what each node says, as it comes; for programs all of it is gathered into one value.
+pub(super) async fn tell(
+    control: &Arc<Caller>,
+    plan: &Plan,
+    screen: &mut Screen,
+) -> Result<Vec<Value>, Trouble> {
+    let bar = screen.bar("asking the nodes", u64::try_from(plan.nodes.len()).unwrap_or(u64::MAX));
+    let mut all = Vec::new();
+    let told = |said: Said| {
+        if screen.is_json() {
+            all.push(json(&said));
+        } else {
+            bar.suspend(|| print(&said, screen))?;
+        }
+        Ok(if screen.is_closed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    };
+    each(control, plan, BOUNDS, &bar, told).await?;
+    bar.finish_and_clear();
+    Ok(all)
+}
+
+/// What one node says, for programs.
+fn json((node, said): &Said) -> Value {
+    match said {
         Ok(Foreseen { at, refused, lines }) => {
             json!({ "node": node, "at": at, "refused": refused, "lines": lines })
         }
         Err(refusal) => json!({ "node": node, "cannot_know": refusal }),
-    };
-    Value::Array(said.iter().map(one).collect())
+    }
 }
 
-pub(super) fn print(said: &[Said], screen: &mut Screen) -> Result<(), Trouble> {
-    for (node, said) in said {
-        match said {
-            Err(refusal) => {
-                let Refusal { code, happened, .. } = refusal;
-                let why = format!("{} ({})", shown(happened, LINE), shown(code, 64));
-                screen.print(&format!("on {node}: cannot know: {why}\n"))?;
-            }
-            Ok(foreseen) => print_one(node, foreseen, screen)?,
+fn print((node, said): &Said, screen: &mut Screen) -> Result<(), Trouble> {
+    match said {
+        Ok(foreseen) => print_one(node, foreseen, screen),
+        Err(refusal) => {
+            let Refusal { code, happened, .. } = refusal;
+            let why = format!("{} ({})", shown(happened, LINE), shown(code, 64));
+            screen.print(&format!("\non {node}: cannot know: {why}\n"))
         }
     }
-    Ok(())
 }
 
 fn print_one(node: &NodeId, foreseen: &Foreseen, screen: &mut Screen) -> Result<(), Trouble> {
-    screen.print(&format!("on {node}, as it is now: {}\n", sum(&foreseen.lines)))?;
+    screen.print(&format!("\non {node}, as it is now: {}\n", in_words(&foreseen.lines)))?;
     if let Some(Refusal { code, happened, remedy, .. }) = &foreseen.refused {
         let (happened, code, remedy) = (shown(happened, LINE), shown(code, 64), shown(remedy, LINE));
         screen.print(&format!("  it would refuse all of it: {happened} ({code}); {remedy}\n"))?;
@@ -122,40 +227,15 @@ fn print_one(node: &NodeId, foreseen: &Foreseen, screen: &mut Screen) -> Result<
     Ok(())
 }
 
-fn sum(lines: &[ForeseenLine]) -> String {
-    let count = |verdict| lines.iter().filter(|line| line.verdict == verdict).count();
-    let all = [Verdict::Change, Verdict::Keep, Verdict::CannotKnow];
-    all.map(|verdict| format!("{} {}", count(verdict), verdict.as_str())).join(", ")
-}
-
 fn text(line: &ForeseenLine, screen: &Screen) -> String {
+    let (head, below) = line.in_words();
     let tone = match line.verdict {
         Verdict::Change => Some(Tone::Changed),
         Verdict::Keep | Verdict::CannotKnow => None,
     };
-    let word = match (line.verdict.as_str(), line.what.as_str()) {
-        (verdict, what) if verdict == what => verdict.to_owned(),
-        (verdict, what) => format!("{verdict}: {what}"),
-    };
-    let head = format!("  {word:<14}{}  ({})", shown(&line.key, LINE), shown(&line.module, 63));
-    let head = tone.map_or_else(|| head.as_str().into(), |tone| screen.paint(tone, &head));
-    let mut text = format!("{head}\n");
-    for detail in &line.detail {
-        let detail = detail.split('\t').map(|part| shown(part, LINE)).collect::<Vec<_>>().join("\t");
-        let tone = match detail.as_bytes().first() {
-            Some(b'+') => Some(Tone::Added),
-            Some(b'-') => Some(Tone::Gone),
-            _ => None,
-        };
-        let detail = tone.map_or_else(|| detail.as_str().into(), |tone| screen.paint(tone, &detail));
-        text.push_str(&format!("      {detail}\n"));
-    }
-    for one in &line.packages {
-        let version = |version: &Option<String>| {
-            version.as_deref().map_or_else(|| "none".to_owned(), |version| shown(version, 100))
-        };
-        let (name, from, to) = (shown(&one.name, 100), version(&one.from), version(&one.to));
-        text.push_str(&format!("      package {name}  {from} → {to}\n"));
+    let mut text = format!("  {}\n", screen.paint(tone, &head));
+    for line in below {
+        text.push_str(&format!("      {}\n", screen.paint(Tone::of_a_diff(&line), &line)));
     }
     text
 }

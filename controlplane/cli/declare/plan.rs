@@ -1,14 +1,15 @@
 //! What a declaration changes, node by node, as a person reads it.
 
 use tenure_protocol::operator::{Change, ChangeKind, NodePlan, Plan};
-use tenure_protocol::text::shown;
+use tenure_protocol::refusal::Refusal;
+use tenure_protocol::text::{shown, shown_line};
 
 use crate::ending::Trouble;
 use crate::screen::{Screen, Tone};
 use crate::words::counted;
 
 /// The longest line of a difference.
-const LINE: usize = 400;
+const LINE: usize = 1000;
 
 /// Whether it is done or only shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +25,17 @@ pub(crate) fn print(plan: &Plan, says: Says, screen: &mut Screen) -> Result<(), 
             let text = text(change, screen);
             screen.print(&text)?;
         }
+        if let Some(Refusal { code, happened, means, remedy }) = &node.refused {
+            let [happened, means, remedy] = [happened, means, remedy].map(|sentence| shown(sentence, LINE));
+            let code = shown(code, 64);
+            screen.print(&format!(
+                "  declaring it would be refused: {happened} ({code}); {means}; {remedy}\n"
+            ))?;
+        }
+        if node.unlisted > 0 {
+            let more = counted(node.unlisted, "more change");
+            screen.print(&format!("  … {more}, not listed: the plan for all these nodes is too long\n"))?;
+        }
     }
     if !plan.not_in_folder.is_empty() {
         let names: Vec<&str> = plan.not_in_folder.iter().map(|node| node.as_str()).collect();
@@ -34,13 +46,17 @@ pub(crate) fn print(plan: &Plan, says: Says, screen: &mut Screen) -> Result<(), 
 }
 
 fn head(plan: &NodePlan) -> String {
-    let NodePlan { node, from, to, resources, changes, .. } = plan;
+    let NodePlan { node, from, to, resources, changes, unlisted, .. } = plan;
     let resources = counted(*resources, "resource");
     if *from == Some(*to) {
         return format!("{node}  revision {to}, {resources}: nothing changes");
     }
     let from = from.map_or_else(|| "none".to_owned(), |from| from.to_string());
-    format!("{node}  revision {from} → {to}, {resources}: {}", sum(changes))
+    let changes = match *unlisted {
+        0 => sum(changes),
+        more => counted(more.saturating_add(changes.len().try_into().unwrap_or(u64::MAX)), "change"),
+    };
+    format!("{node}  revision {from} → {to}, {resources}: {changes}")
 }
 
 fn sum(changes: &[Change]) -> String {
@@ -61,16 +77,10 @@ fn text(change: &Change, screen: &Screen) -> String {
         ChangeKind::Leave => ('-', Tone::Gone),
     };
     let head = format!("  {sign} {}  ({})", shown(&change.key, LINE), change.module);
-    let mut text = format!("{}\n", screen.paint(tone, &head));
+    let mut text = format!("{}\n", screen.paint(Some(tone), &head));
     for line in change.detail.iter().flat_map(|detail| detail.lines()) {
-        let line = shown(line, LINE);
-        let tone = match line.as_bytes().first() {
-            Some(b'+') => Some(Tone::Added),
-            Some(b'-') => Some(Tone::Gone),
-            _ => None,
-        };
-        let line = tone.map_or_else(|| line.as_str().into(), |tone| screen.paint(tone, &line));
-        text.push_str(&format!("      {line}\n"));
+        let line = shown_line(line, LINE);
+        text.push_str(&format!("      {}\n", screen.paint(Tone::of_a_diff(&line), &line)));
     }
     text
 }
@@ -78,9 +88,15 @@ fn text(change: &Change, screen: &Screen) -> String {
 fn last_line(plan: &Plan, says: Says) -> String {
     let count = |nodes: usize| counted(nodes.try_into().unwrap_or(u64::MAX), "node");
     let all = count(plan.nodes.len());
+    let refused = plan.nodes.iter().filter(|node| node.refused.is_some()).count();
     let changed = plan.nodes.iter().filter(|node| node.from != Some(node.to)).count();
     match (says, changed) {
-        (Says::WouldChange, 0) => format!("plan for {all}: nothing would change; nothing was written"),
+        (Says::WouldChange, _) if refused > 0 => {
+            format!("plan for {all}: refused for {}, and so for all; nothing was written", count(refused))
+        }
+        (Says::WouldChange, 0) => {
+            format!("plan for {all}: no node would get a new revision; nothing was written")
+        }
         (Says::WouldChange, _) => {
             format!("plan for {all}: {} would get a new revision; nothing was written", count(changed))
         }
@@ -114,7 +130,9 @@ mod tests {
             resources: 1,
             declaration: None,
             cannot_know: None,
+            refused: None,
             changes: vec![change],
+            unlisted: 0,
         }];
         let plan = serde_json::to_value(Plan { nodes, not_in_folder: Vec::new() }).unwrap();
         let taken = |value: &serde_json::Value| serde_json::from_value::<Plan>(value.clone()).is_ok();

@@ -33,6 +33,7 @@ fn plan() -> Plan {
                 resources: 3,
                 declaration: None,
                 cannot_know: None,
+                refused: None,
                 changes: vec![
                     change("file:/etc/new.conf", ChangeKind::Add, &[]),
                     change(
@@ -42,6 +43,7 @@ fn plan() -> Plan {
                     ),
                     change("file:/etc/old.conf", ChangeKind::Leave, &[]),
                 ],
+                unlisted: 0,
             },
             NodePlan {
                 node: node("edge-2"),
@@ -50,7 +52,9 @@ fn plan() -> Plan {
                 resources: 3,
                 declaration: None,
                 cannot_know: None,
+                refused: None,
                 changes: vec![],
+                unlisted: 0,
             },
         ],
         not_in_folder: vec![node("laptop")],
@@ -97,7 +101,7 @@ async fn declared(
     rollout: Vec<Vec<RolloutLine>>,
     json: bool,
 ) -> (Result<Exit, Trouble>, String, String) {
-    let control = control(&plan, rollout);
+    let control = Arc::new(control(&plan, rollout));
     let (mut screen, out, err) = kept(json, None);
     let ended = declare(&order, &gathered(), &control, &mut screen).await;
     (ended, out.text(), err.text())
@@ -147,8 +151,54 @@ async fn a_plan_shows_the_same_and_says_that_nothing_was_written() {
     let (plan, foreseen) = out.split_once("nothing was written\n").unwrap();
     assert!(plan.ends_with("plan for 2 nodes: 1 node would get a new revision; "), "{out}");
     // Each node is asked; one of which the plan names nothing to ask about is said not to be known.
-    let lines: Vec<&str> = foreseen.lines().collect();
+    let lines: Vec<&str> = foreseen.lines().filter(|line| !line.is_empty()).collect();
     assert!(lines[0].starts_with("on edge-1: cannot know: ") && lines[1].starts_with("on edge-2: "), "{out}");
+}
+
+// rule: H-23
+#[tokio::test]
+async fn a_plan_that_would_be_refused_is_shown_whole_with_why_and_ends_as_refused() {
+    let mut refused = plan();
+    let why =
+        Refusal::new("too_many_removals", "this revision removes 7 of 13", "means", "--allow-removals 7");
+    refused.nodes[0].refused = Some(why.clone());
+    let (ended, out, err) = declared(order(true, None), refused.clone(), vec![], false).await;
+    assert_eq!(ended.unwrap(), Exit::Refused);
+    assert!(
+        out.contains("  - file:/etc/old.conf  (web)\n  declaring it would be refused: this revision"),
+        "{out}"
+    );
+    assert!(out.contains("(too_many_removals); means; --allow-removals 7\n"), "{out}");
+    assert!(
+        out.contains("plan for 2 nodes: refused for 1 node, and so for all; nothing was written\n"),
+        "{out}"
+    );
+    assert_eq!(err, Trouble::from(why.clone()).text(), "and why stands where every refusal does");
+    let (ended, out, err) = declared(order(true, None), refused, vec![], true).await;
+    assert_eq!((ended.unwrap(), err), (Exit::Refused, Trouble::from(why.clone()).text()));
+    let whole: serde_json::Value = serde_json::from_str(&out).expect("one object and no more");
+    assert_eq!((&whole["refusal"], &whole["written"]), (&json!(why), &json!(false)));
+    assert!(whole["plan"]["nodes"].is_array() && whole["foreseen"].is_array(), "{whole}");
+}
+
+#[tokio::test]
+async fn what_a_plan_has_no_room_to_list_is_counted() {
+    let mut long = plan();
+    long.nodes[0].unlisted = 1_000;
+    let (_, out, _) = declared(order(true, None), long, vec![], false).await;
+    assert!(out.starts_with("edge-1  revision 3 → 4, 3 resources: 1003 changes\n"), "{out}");
+    assert!(out.contains("  … 1000 more changes, not listed: "), "{out}");
+}
+
+#[tokio::test]
+async fn a_plan_that_declares_nothing_new_does_not_say_that_nothing_would_change_on_the_machines() {
+    let mut same = plan();
+    same.nodes.remove(0);
+    let (_, out, _) = declared(order(true, None), same, vec![], false).await;
+    assert!(
+        out.contains("plan for 1 node: no node would get a new revision; nothing was written\n"),
+        "{out}"
+    );
 }
 
 // rule: H-21
@@ -162,7 +212,7 @@ async fn for_programs_a_declare_is_the_plan_and_the_three_columns() {
     assert_eq!(value["rollout"]["failed"], json!([]), "a node the folder does not name is not its business");
     let (_, out, _) = declared(order(true, None), plan(), vec![], true).await;
     let value: serde_json::Value = serde_json::from_str(&out).unwrap();
-    assert_eq!(value["written"], false);
+    assert_eq!((&value["written"], value.get("refusal")), (&json!(false), None));
 }
 
 #[tokio::test(start_paused = true)]
@@ -235,6 +285,7 @@ async fn a_folder_that_the_catalogue_refuses_for_naming_no_node_ends_with_nothin
             .answer(request)
             .unwrap_or_else(|| Err(Refusal::new("no_nodes", "fleet.toml:1:1: no node", "m", "d")))
     });
+    let control = Arc::new(control);
     let (mut screen, _, _) = kept(false, None);
     let ended = declare(&order(false, None), &gathered(), &control, &mut screen).await;
     assert_eq!(ended.unwrap_err().exit, Exit::NothingMatched);
@@ -254,6 +305,7 @@ async fn what_the_catalogue_refuses_is_passed_on_as_it_is() {
         })
     });
     let (mut screen, out, _) = kept(false, None);
+    let control = Arc::new(control);
     let trouble = declare(&order(false, None), &gathered(), &control, &mut screen).await.unwrap_err();
     assert_eq!((trouble.exit.number(), trouble.refusal.code.as_str()), (3, "unknown_field"));
     assert_eq!(out.text(), "");

@@ -1,16 +1,19 @@
-//! Accepts peers of the local socket and serves each, one request after the other.
+//! Accepts peers of the local socket and serves each, one request after the other; only what waits for a node is answered
+//! beside what comes after it.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_actors::ractor::{Actor, ActorProcessingErr, ActorRef};
 use tenure_actors::work::{Panicked, Work, work};
+use tenure_protocol::foresight::MOST_AT_ONCE;
 use tenure_protocol::refusal::Refusal;
 use tenure_protocol::wire::Connection;
 use tenure_protocol::wire::exchange::{Incoming, Outgoing, exchange};
 use tenure_protocol::wire::frame::MOST;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::task::JoinSet;
 
 use super::{dispatch, peer};
 use crate::listener::pool::{Place, Pool};
@@ -120,11 +123,36 @@ async fn requests(
     door: Door,
 ) {
     let (mut door, mut seat) = (Some(door), None);
-    while let Some(unasked) = incoming.recv().await {
-        // Nothing comes in as an event here.
-        let Incoming::Request(request) = unasked else { continue };
+    // What waits for nodes. It is given up with the connection.
+    let mut waiting = JoinSet::new();
+    loop {
+        let is_full = waiting.len() >= MOST_AT_ONCE;
+        let unasked = tokio::select! {
+            unasked = incoming.recv(), if !is_full => unasked,
+            Some(answered) = waiting.join_next() => match answered {
+                Ok(Ok(())) => continue,
+                // Nobody takes the answer; or by a fault of ours there is none, and the end of the connection says so.
+                Ok(Err(_)) | Err(_) => return,
+            },
+            () = outgoing.ended(), if is_full => return,
+        };
+        let request = match unasked {
+            Some(Incoming::Request(request)) => request,
+            // Nothing comes in as an event here.
+            Some(Incoming::Event(_)) => continue,
+            None => return,
+        };
         if let Some(door) = door.take() {
             seat = door.seat();
+        }
+        if seat.is_some() && dispatch::waits_for_a_node(&request) {
+            let (plane, outgoing) = (Arc::clone(plane), outgoing.clone());
+            let answering = async move {
+                let result = dispatch::serve(&plane, &request).await;
+                outgoing.answer(request.id, result).await
+            };
+            waiting.spawn(answering);
+            continue;
         }
         let result = match &seat {
             Some(_) => dispatch::serve(plane, &request).await,

@@ -23,6 +23,11 @@ use crate::reconcile::foresee::foresee;
 use crate::session::{read, unhandled};
 use crate::store::NodeSummary;
 
+/// Whether its answer comes from a node, so that a minute may pass before it is there.
+pub(super) fn waits_for_a_node(request: &Request) -> bool {
+    request.kind == ForeseeOf::KIND.name
+}
+
 /// Answers one request of a peer that may operate.
 pub(super) async fn serve(plane: &Arc<Plane>, request: &Request) -> Result<Vec<u8>, Refusal> {
     let kind = admit(&request.kind, Door::Api(Role::Operate))?;

@@ -11,8 +11,12 @@ use super::refusals::CatalogueRefusal;
 use crate::plane::Plane;
 use crate::store::NewDeclaration;
 
-/// Lays aside node by node, each in a change of its own. From the first one that finds no room on, the plan says of each
-/// that it cannot be asked, and why.
+/// How much goes into one commit: so much that a fleet of small declarations needs few, so little that nobody else who
+/// writes waits for it.
+const TOGETHER: usize = 1024 * 1024;
+
+/// Lays aside the nodes one after the other. From the first one that finds no room on, the plan says of each that it
+/// cannot be asked, and why.
 pub(super) async fn lay_aside(
     plane: &Plane,
     declarations: Vec<NewDeclaration>,
@@ -21,15 +25,22 @@ pub(super) async fn lay_aside(
 ) -> Result<(), Refusal> {
     let is_there = |new: &NewDeclaration| plane.presence.of(&new.node).session.is_some();
     let (now, mut has_room, mut beyond) = (plane.now(), true, BTreeSet::new());
-    for new in declarations.into_iter().filter(is_there) {
-        if has_room {
+    let mut there = declarations.into_iter().filter(is_there).peekable();
+    while there.peek().is_some() {
+        let (mut nodes, mut sets, mut bytes) = (Vec::new(), Vec::new(), 0_usize);
+        while bytes < TOGETHER
+            && let Some(new) = there.next()
+        {
             // What several nodes name is laid aside with the first of them.
             let named = new.contents.iter().filter_map(|sha256| contents.remove(sha256));
-            has_room = plane.store.lay_aside(named.chain([new.bytes]).collect(), now).await?;
+            let set: Vec<Vec<u8>> = named.chain([new.bytes]).collect();
+            bytes = set.iter().fold(bytes, |bytes, content| bytes.saturating_add(content.len()));
+            nodes.push(new.node);
+            sets.push(set);
         }
-        if !has_room {
-            beyond.insert(new.node);
-        }
+        let found = if has_room { plane.store.lay_aside(sets, now).await? } else { 0 };
+        has_room = found == nodes.len();
+        beyond.extend(nodes.into_iter().skip(found));
     }
     plan.nodes.iter_mut().filter(|plan| beyond.contains(&plan.node)).for_each(cannot_be_asked);
     Ok(())

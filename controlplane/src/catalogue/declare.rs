@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tenure_protocol::content::Push;
-use tenure_protocol::declaration::{Declaration, Header};
+use tenure_protocol::declaration::{Declaration, Header, MOST_BYTES};
 use tenure_protocol::id::{Digest, NodeId, RevisionNumber};
 use tenure_protocol::machine::NodeState;
-use tenure_protocol::operator::{Declare, Declared, Folder, NodePlan, Plan, Render, Rendered};
+use tenure_protocol::operator::{Change, Declare, Declared, Folder, NodePlan, Plan, Render, Rendered};
 use tenure_protocol::refusal::{Explain as _, Refusal};
 use tenure_protocol::resource::Content;
 use tenure_protocol::text::shown;
@@ -26,25 +26,20 @@ use crate::store::{NewDeclaration, NodeRecord, NodeSummary};
 /// Writes what the folder declares, or says what that would change.
 pub(super) async fn declare(plane: &Arc<Plane>, asked: Declare) -> Result<Declared, Refusal> {
     let files = files(plane, asked.folder).await?;
-    let draft = off_the_runtime(plane, move |store| draft(store, &files, asked.allow_removals)).await?;
-    let Draft { declarations, contents, mut plan } = draft;
-    if asked.plan {
+    let is_plan = asked.plan;
+    let draft = off_the_runtime(plane, move |store| draft(store, &files, &asked)).await?;
+    let Draft { declarations, contents, mut plan, .. } = draft;
+    if is_plan {
         ahead::lay_aside(plane, declarations, contents, &mut plan).await?;
-        let plan = plan.encode();
-        let content = named(&plan);
-        plane.store.keep(vec![plan], plane.now()).await?;
-        return Ok(Declared { written: false, plan: content });
+        return Ok(Declared { written: false, plan: show(plane, plan.encode()).await? });
     }
-    let plan = plan.encode();
-    let content = named(&plan);
-    let now = plane.now();
+    // What is written can always be shown: it is kept before, or nothing is written.
+    let plan = keep(plane, plan.encode(), Vec::new()).await?;
     if declarations.is_empty() {
-        plane.store.keep(vec![plan], now).await?;
-        return Ok(Declared { written: false, plan: content });
+        return Ok(Declared { written: false, plan });
     }
     let pushes: Vec<(NodeId, Push)> = declarations.iter().map(push).collect();
-    let contents = contents.into_values().chain([plan]).collect();
-    let written = plane.store.declare(declarations, contents, now).await?;
+    let written = plane.store.declare(declarations, contents.into_values().collect(), plane.now()).await?;
     written.map_err(|not| CatalogueRefusal::from(not).refusal())?;
     for (node, push) in pushes {
         tracing::info!(%node, revision = %push.revision, resources = push.resources, "declared");
@@ -52,7 +47,22 @@ pub(super) async fn declare(plane: &Arc<Plane>, asked: Declare) -> Result<Declar
             node.reconcile.declared(push);
         }
     }
-    Ok(Declared { written: true, plan: content })
+    Ok(Declared { written: true, plan })
+}
+
+/// Keeps a document that nothing names for an hour, with what it speaks of, if there is room (S-22).
+async fn keep(plane: &Plane, document: Vec<u8>, mut contents: Vec<Vec<u8>>) -> Result<Content, Refusal> {
+    let content = named(&document);
+    contents.push(document);
+    let is_kept = plane.store.keep(contents, plane.now()).await?;
+    if is_kept { Ok(content) } else { Err(CatalogueRefusal::NotKept.refusal()) }
+}
+
+/// Keeps the document of a plan likewise, in what plans have of that room.
+async fn show(plane: &Plane, document: Vec<u8>) -> Result<Content, Refusal> {
+    let content = named(&document);
+    let is_kept = plane.store.keep_plan(document, plane.now()).await?;
+    if is_kept { Ok(content) } else { Err(CatalogueRefusal::NotKept.refusal()) }
 }
 
 /// Renders one node with the header that the next declaration would have. Its contents are kept for an hour.
@@ -67,9 +77,7 @@ pub(super) async fn render(plane: &Arc<Plane>, asked: Render) -> Result<Rendered
         Ok((bytes, rendering))
     })
     .await?;
-    let declaration = named(&bytes);
-    let contents = rendering.contents.into_values().chain([bytes]).collect();
-    plane.store.keep(contents, plane.now()).await?;
+    let declaration = keep(plane, bytes, rendering.contents.into_values().collect()).await?;
     Ok(Rendered { declaration })
 }
 
@@ -199,21 +207,58 @@ impl Desk {
     }
 }
 
+/// How many bytes the nodes of a plan and their changes may have together: three quarters of what the command line takes
+/// as one document. The names of the nodes that are not in the folder have the rest.
+const MOST_LISTED: u64 = MOST_BYTES / 4 * 3;
+
+/// What may be said of a node beside its changes after they are listed: why it cannot be asked, and how many are not
+/// listed.
+const MOST_TOLD: usize = 1024;
+
 /// What is to be written, and what it changes.
 #[derive(Default)]
 struct Draft {
     declarations: Vec<NewDeclaration>,
     contents: BTreeMap<Digest, Vec<u8>>,
     plan: Plan,
+    /// The most bytes that the nodes of the plan, with the changes it lists, may come to.
+    listed: u64,
 }
 
-fn draft(desk: &Desk, files: &FolderFiles, allowed: Option<u64>) -> Result<Draft, Refusal> {
+impl Draft {
+    /// Counts a node of which nothing is listed yet.
+    fn head(&mut self, plan: &NodePlan) {
+        let head = serde_json::to_vec(plan).map_or(usize::MAX, |bytes| bytes.len());
+        self.listed = self.with(head.saturating_add(MOST_TOLD));
+    }
+
+    fn with(&self, bytes: usize) -> u64 {
+        self.listed.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX))
+    }
+
+    /// Lists the changes, as many as there is room for; the others are counted.
+    fn list(&mut self, plan: &mut NodePlan, changes: Vec<Change>) {
+        for change in changes {
+            // As a document quotes it, each of its characters may be two; quotes and a comma stand around a line.
+            let lines = change.detail.iter().map(|line| 2 * line.len() + 3).sum::<usize>();
+            let listed = self.with(lines + 2 * change.key.len() + 128);
+            if listed > MOST_LISTED {
+                plan.unlisted += 1;
+            } else {
+                self.listed = listed;
+                plan.changes.push(change);
+            }
+        }
+    }
+}
+
+fn draft(desk: &Desk, files: &FolderFiles, asked: &Declare) -> Result<Draft, Refusal> {
     let fleet = fleet::read(files)?;
     let known = desk.known();
     fleet.check_nodes(&known)?;
     let mut draft = Draft::default();
     for node in fleet.nodes() {
-        one(desk, &fleet, node, allowed, &mut draft)?;
+        one(desk, &fleet, node, asked, &mut draft)?;
     }
     draft.plan.not_in_folder = not_in_folder(desk, &fleet)?;
     Ok(draft)
@@ -223,7 +268,7 @@ fn one(
     desk: &Desk,
     fleet: &Fleet<'_>,
     node: &NodeId,
-    allowed: Option<u64>,
+    asked: &Declare,
     draft: &mut Draft,
 ) -> Result<(), Refusal> {
     let before = desk.before(node)?;
@@ -236,17 +281,26 @@ fn one(
         resources,
         declaration: before.bytes,
         cannot_know: None,
+        refused: None,
         changes: Vec::new(),
+        unlisted: 0,
     };
-    let header = desk.header(&before, allowed);
+    let header = desk.header(&before, asked.allow_removals);
     if !is_same(before.declaration.as_ref(), &header, &rendering) {
         let leaving = leaving(before.declaration.as_ref(), &rendering);
-        removals::check(before.owned, leaving, allowed, false)?;
+        let judged = removals::check(node, before.owned, leaving, asked.allow_removals, false);
+        // A plan shows what would be refused, so that it can be looked at.
+        match (judged, asked.plan) {
+            (Err(refusal), false) => return Err(refusal),
+            (judged, _) => plan.refused = judged.err().map(|why| removals::in_a_plan(why, leaving)),
+        }
         let text = |sha256| rendering.contents.get(&sha256).cloned().or_else(|| desk.content(sha256));
-        plan.changes = preview::changes(before.declaration.as_ref(), &rendering.resources, &text);
+        let changes = preview::changes(before.declaration.as_ref(), &rendering.resources, &text);
         plan.to = header.revision;
         let bytes = render::declare(&header, &rendering.resources)?;
         plan.declaration = Some(named(&bytes));
+        draft.head(&plan);
+        draft.list(&mut plan, changes);
         draft.declarations.push(NewDeclaration {
             node: node.clone(),
             after: before.number,
@@ -256,6 +310,8 @@ fn one(
             contents: rendering.contents.keys().copied().collect(),
         });
         draft.contents.extend(rendering.contents);
+    } else {
+        draft.head(&plan);
     }
     draft.plan.nodes.push(plan);
     Ok(())
@@ -299,5 +355,65 @@ fn not_in_folder(desk: &Desk, fleet: &Fleet<'_>) -> Result<Vec<NodeId>, Refusal>
             (state != NodeState::Retired && !named.contains(&node)).then_some(node)
         };
         left.extend(page.into_iter().filter_map(stays));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_protocol::id::ModuleName;
+    use tenure_protocol::operator::ChangeKind;
+
+    use super::*;
+
+    fn head(node: &str) -> NodePlan {
+        NodePlan {
+            node: NodeId::new(node).unwrap(),
+            from: None,
+            to: RevisionNumber(1),
+            resources: 20,
+            declaration: Some(named(b"")),
+            cannot_know: None,
+            refused: None,
+            changes: Vec::new(),
+            unlisted: 0,
+        }
+    }
+
+    /// A plan whose nodes each have so many changes, of so many lines that are nothing but quotes.
+    fn planned(nodes: usize, changes: usize, lines: (usize, usize)) -> Draft {
+        let change = |number: usize| Change {
+            key: format!("file:/srv/{number}"),
+            module: ModuleName::new("web").unwrap(),
+            what: ChangeKind::Add,
+            detail: vec!["\"".repeat(lines.1); lines.0],
+        };
+        let mut draft = Draft::default();
+        for number in 0..nodes {
+            let mut plan = head(&format!("edge-{number}"));
+            draft.head(&plan);
+            draft.list(&mut plan, (0..changes).map(change).collect());
+            assert_eq!(plan.changes.len() + usize::try_from(plan.unlisted).unwrap(), changes);
+            plan.cannot_know = Some(CatalogueRefusal::NotLaidAside(plan.node.clone()).refusal());
+            draft.plan.nodes.push(plan);
+        }
+        draft
+    }
+
+    // rule: S-22
+    #[test]
+    fn a_plan_lists_as_many_changes_as_it_has_room_for_and_counts_the_others() {
+        // Long lines and short ones for few nodes, and one change for each of thousands.
+        for (nodes, changes, lines) in
+            [(2, 20, (10_000, 100)), (2, 20, (10, 120_000)), (20_000, 1, (20, 100))]
+        {
+            let plan = planned(nodes, changes, lines).plan;
+            let unlisted: Vec<u64> = plan.nodes.iter().map(|node| node.unlisted).collect();
+            assert!(unlisted.first() == Some(&0) && unlisted.last() > Some(&0), "{nodes} of {changes}");
+            let bytes = plan.encode().len();
+            assert!(
+                u64::try_from(bytes).unwrap() <= MOST_BYTES,
+                "quoted, {bytes} bytes are few enough to be fetched"
+            );
+        }
     }
 }

@@ -10,7 +10,7 @@ use tenure_protocol::resource::{
     Content, DirectorySpec, FilePresent, FileSpec, Mode, PackageSpec, PackageWanted, Principal, Resource,
     ResourceKey, ResourceKind, Spec, UnitSpec,
 };
-use tenure_protocol::text::shown;
+use tenure_protocol::text::shown_line;
 
 use super::edges;
 
@@ -178,7 +178,8 @@ impl Sight<'_> {
         let diff = TextDiff::from_lines(&old, &new);
         let text = diff.unified_diff().context_radius(3).to_string();
         self.left = self.left.checked_sub(text.len())?;
-        Some(text.lines().map(safe).collect())
+        // Where a line ends otherwise, that is the change: it is shown.
+        Some(text.split_terminator('\n').map(|line| shown_line(line, MOST_LINE)).collect())
     }
 
     fn plain(&self, content: &Content) -> Option<String> {
@@ -233,11 +234,6 @@ fn access(mode: Mode, owner: &Principal, group: &Principal) -> String {
 
 fn sized(content: &Content) -> String {
     format!("{} bytes ({})", content.size, content.sha256.short())
-}
-
-/// A line fit to be shown; tabs stay, being ordinary in configuration.
-fn safe(line: &str) -> String {
-    line.split('\t').map(|part| shown(part, MOST_LINE)).collect::<Vec<_>>().join("\t")
 }
 
 #[cfg(test)]

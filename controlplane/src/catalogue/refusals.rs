@@ -50,6 +50,11 @@ pub(super) enum CatalogueRefusal {
         "what is planned for node {0} was not laid aside: what is only planned has a share of the room, and it is taken"
     )]
     NotLaidAside(NodeId),
+    /// There is no room for what was made of the folder: the plan, or a bundle.
+    #[error(
+        "what was made of the folder was not kept: as much lies there already as may without a declaration that names it"
+    )]
+    NotKept,
     /// Too many folders wait.
     #[error("too many folders wait to be rendered")]
     Crowded,
@@ -92,7 +97,7 @@ impl Explain for CatalogueRefusal {
             Self::NotPut(NotPut::Malformed(_)) => "malformed_piece",
             Self::NothingWanted => "nothing_wanted",
             Self::NotPut(NotPut::WrongDigest(_)) => "wrong_digest",
-            Self::NotPut(NotPut::NoRoom(_)) => "no_room",
+            Self::NotPut(NotPut::NoRoom(_)) | Self::NotKept => "no_room",
             Self::NoContent(_) => "no_content",
             Self::Listing(_) => "listing_unreadable",
             Self::Size { .. } => "wrong_size",
@@ -119,6 +124,7 @@ impl Explain for CatalogueRefusal {
             | Self::Size { .. }
             | Self::Overtaken(_)
             | Self::LastUnreadable(_)
+            | Self::NotKept
             | Self::Crowded => "nothing was declared for any node",
         }
         .to_owned()
@@ -126,6 +132,9 @@ impl Explain for CatalogueRefusal {
 
     fn remedy(&self) -> String {
         match self {
+            Self::NotKept => {
+                "try again in an hour, when what nothing names is dropped, or with fewer nodes in `fleet.toml`".to_owned()
+            }
             Self::NotPut(NotPut::NoRoom(_)) => {
                 "try again in an hour: what nothing names is dropped then; until then, declare what was uploaded"
                     .to_owned()

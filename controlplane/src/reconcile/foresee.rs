@@ -9,6 +9,7 @@ use tenure_protocol::id::{Digest, NodeId};
 use tenure_protocol::refusal::{Explain, Refusal};
 use tenure_protocol::resource::Spec;
 use tenure_protocol::wire::exchange::CallError;
+use tokio::sync::Semaphore;
 
 use crate::fleet;
 use crate::fleet::invitation::until;
@@ -29,7 +30,7 @@ pub enum ForeseeRefusal {
     #[error("node {0} is not assignable, and would be given no content")]
     NotAssignable(NodeId),
     /// It is being asked already.
-    #[error("node {0} is being asked already, or its session is just ending")]
+    #[error("node {0} is being asked already")]
     Asked(NodeId),
     /// The declaration is not here any more.
     #[error("the declaration {} that it is asked about is not here", .0.short())]
@@ -50,6 +51,20 @@ pub enum ForeseeRefusal {
         /// What became of the question.
         why: String,
     },
+}
+
+/// How many declarations are read at the same time to be offered, for all who ask together: one may have 64 MiB, and read
+/// it takes a multiple of that for a moment. Two, so that a large one holds up no small one.
+const MOST_OFFERED: usize = 2;
+
+/// Turns at reading one. Whoever waits for a turn waits for what is read from the store and nothing else.
+#[derive(Debug)]
+pub struct Turns(Semaphore);
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self(Semaphore::new(MOST_OFFERED))
+    }
 }
 
 /// Asks the node, and hands on what it says.
@@ -79,6 +94,8 @@ pub async fn foresee(plane: &Plane, asked: ForeseeOf) -> Result<ForeseenPage, Re
 
 /// The declaration itself, and what of its content could be shown. Sensitive content stays here until it is declared.
 async fn offered(plane: &Plane, node: &NodeId, sha256: Digest) -> Result<HashSet<Digest>, Refusal> {
+    // Nobody closes it.
+    let _turn = plane.offering.0.acquire().await;
     let bytes = plane.store.content(sha256).await?;
     let bytes = bytes.ok_or_else(|| ForeseeRefusal::NotHere(sha256).refusal())?;
     let other = || ForeseeRefusal::NotForIt { sha256, node: node.clone() }.refusal();
@@ -142,5 +159,35 @@ impl Explain for ForeseeRefusal {
             Self::Asked(_) | Self::NotHere(_) => "plan again with `tenure declare DIR --plan`".to_owned(),
             Self::NotForIt { .. } => "ask about the declaration that the plan names for this node".to_owned(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{Future, poll_fn};
+    use std::pin::pin;
+    use std::task::Poll;
+
+    use super::*;
+    use crate::session::tests::plane;
+
+    // rule: S-22
+    #[tokio::test]
+    async fn however_many_ask_no_more_declarations_are_read_at_the_same_time_than_there_are_turns() {
+        let plane = plane();
+        let most = u32::try_from(MOST_OFFERED).unwrap();
+        let turns = plane.offering.0.acquire_many(most).await.unwrap();
+        let node = NodeId::new("edge-1").unwrap();
+        let mut asking = pin!(offered(&plane, &node, Digest::of(b"any")));
+        for _ in 0..10 {
+            poll_fn(|context| {
+                assert!(asking.as_mut().poll(context).is_pending(), "it waits for a turn");
+                Poll::Ready(())
+            })
+            .await;
+            tokio::task::yield_now().await;
+        }
+        drop(turns);
+        assert!(asking.await.unwrap_err().is("declaration_not_here"));
     }
 }

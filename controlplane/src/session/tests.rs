@@ -30,7 +30,7 @@ fn push(number: u64) -> Push {
     Push { revision, sha256: Digest::of(&number.to_be_bytes()), bytes: 1, resources: 1 }
 }
 
-fn plane() -> Arc<Plane> {
+pub(crate) fn plane() -> Arc<Plane> {
     let folder = tempfile::tempdir().unwrap();
     let ground = Ground::new(folder.path());
     ground.create().unwrap();
@@ -49,6 +49,7 @@ fn plane() -> Arc<Plane> {
         catalogue: crate::catalogue::actor::Catalogue::vacant(),
         contacts: crate::contacts::Contacts::vacant(),
         losses: crate::losses::Losses::vacant(),
+        offering: crate::reconcile::foresee::Turns::default(),
     })
 }
 

@@ -13,6 +13,7 @@ use tenure_protocol::outcome::ResourceOutcome;
 use tenure_protocol::proof::PublicKey;
 use tenure_protocol::report::Part;
 
+use super::upload::{MOST_PLANNED, MOST_SHOWN, MOST_UNNAMED};
 use super::{
     Attempt, CLOCK_TRUSTED, Contact, DeclaredRecord, Fact, Founding, InvitationRecord, NewDeclaration,
     NewNode, NewToken, NodeRecord, NodeSummary, NotDeclared, NotPut, PartStored, Pending, Redeemed,
@@ -248,15 +249,18 @@ impl Store for Memory {
         self.rows(move |rows| Ok(pieces.into_iter().try_for_each(|piece| rows.put(piece, now))))
     }
 
-    fn keep(&self, contents: Vec<Vec<u8>>, now: Millis) -> Pending<'_, ()> {
+    fn keep(&self, contents: Vec<Vec<u8>>, now: Millis) -> Pending<'_, bool> {
+        self.rows(move |rows| Ok(rows.keep_below(MOST_UNNAMED, &contents, now)))
+    }
+
+    fn lay_aside(&self, sets: Vec<Vec<Vec<u8>>>, now: Millis) -> Pending<'_, usize> {
         self.rows(move |rows| {
-            contents.iter().for_each(|bytes| rows.contents.keep(bytes, now));
-            Ok(())
+            Ok(sets.iter().take_while(|contents| rows.keep_below(MOST_PLANNED, contents, now)).count())
         })
     }
 
-    fn lay_aside(&self, contents: Vec<Vec<u8>>, now: Millis) -> Pending<'_, bool> {
-        self.rows(move |rows| Ok(rows.lay_aside(&contents, now)))
+    fn keep_plan(&self, document: Vec<u8>, now: Millis) -> Pending<'_, bool> {
+        self.rows(move |rows| Ok(rows.keep_below(MOST_SHOWN, &[document], now)))
     }
 
     fn content(&self, sha256: Digest) -> Pending<'_, Option<Vec<u8>>> {

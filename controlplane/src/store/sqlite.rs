@@ -17,6 +17,7 @@ use tenure_protocol::outcome::ResourceOutcome;
 use tenure_protocol::proof::PublicKey;
 use tenure_protocol::report::Part;
 
+use super::upload::{MOST_SHOWN, MOST_UNNAMED};
 use super::{
     Attempt, Contact, DeclaredRecord, Fact, Founding, InvitationRecord, NewDeclaration, NewNode, NewToken,
     NodeRecord, NodeSummary, NotDeclared, NotPut, PartStored, Pending, Redeemed, SessionFacts, Store,
@@ -289,17 +290,19 @@ impl Store for Sqlite {
         self.step(steps::CONTENT_PUT, move |tx| content::put(tx, &room, &pieces, now))
     }
 
-    fn keep(&self, contents: Vec<Vec<u8>>, now: Millis) -> Pending<'_, ()> {
+    fn keep(&self, contents: Vec<Vec<u8>>, now: Millis) -> Pending<'_, bool> {
         let room = Arc::clone(&self.room);
-        self.step(steps::CONTENT_KEPT, move |tx| {
-            room.taken(contents.iter().map(Vec::len).sum());
-            contents.iter().try_for_each(|bytes| content::keep(tx, bytes, now))
-        })
+        self.step(steps::CONTENT_KEPT, move |tx| content::keep_below(MOST_UNNAMED, tx, &room, &contents, now))
     }
 
-    fn lay_aside(&self, contents: Vec<Vec<u8>>, now: Millis) -> Pending<'_, bool> {
+    fn lay_aside(&self, sets: Vec<Vec<Vec<u8>>>, now: Millis) -> Pending<'_, usize> {
         let room = Arc::clone(&self.room);
-        self.step(steps::CONTENT_KEPT, move |tx| content::lay_aside(tx, &room, &contents, now))
+        self.step(steps::CONTENT_KEPT, move |tx| content::lay_aside(tx, &room, &sets, now))
+    }
+
+    fn keep_plan(&self, document: Vec<u8>, now: Millis) -> Pending<'_, bool> {
+        let room = Arc::clone(&self.room);
+        self.step(steps::CONTENT_KEPT, move |tx| content::keep_below(MOST_SHOWN, tx, &room, &[document], now))
     }
 
     fn newest_stamp(&self) -> Pending<'_, Millis> {

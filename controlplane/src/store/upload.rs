@@ -13,6 +13,10 @@ pub(super) const MOST_UNNAMED: u64 = 1 << 30;
 /// the room of what is uploaded.
 pub(super) const MOST_PLANNED: u64 = MOST_UNNAMED / 4;
 
+/// How much of it may lie there when the document of a plan comes: more than what it laid aside before it could fill, so
+/// that it can always be shown, and so little that half of the room is left to what is uploaded.
+pub(super) const MOST_SHOWN: u64 = MOST_UNNAMED / 2;
+
 /// What is there of a content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Held {

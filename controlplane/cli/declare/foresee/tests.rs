@@ -2,14 +2,14 @@ use tenure_protocol::foresight::{ForeseenPage, PackageMove, What};
 use tenure_protocol::id::{Digest, Millis, RevisionNumber};
 
 use super::*;
-use crate::caller::tests::{answered_by, asked, assert_harmless, hostile, ok};
+use crate::caller::tests::{Answer, answered_by, answered_or_not_by, asked, assert_harmless, hostile, ok};
 use crate::screen::tests::kept;
 
 fn node(name: &str) -> NodeId {
     NodeId::new(name).unwrap()
 }
 
-fn plan() -> Plan {
+fn plan_for(names: &[&str]) -> Plan {
     let one = |name: &str| NodePlan {
         node: node(name),
         from: None,
@@ -17,9 +17,39 @@ fn plan() -> Plan {
         resources: 1,
         declaration: Some(Content { sha256: Digest::of(name.as_bytes()), size: 1 }),
         cannot_know: None,
+        refused: None,
         changes: Vec::new(),
+        unlisted: 0,
     };
-    Plan { nodes: vec![one("edge-1"), one("edge-2")], not_in_folder: Vec::new() }
+    Plan { nodes: names.iter().map(|name| one(name)).collect(), not_in_folder: Vec::new() }
+}
+
+/// What each of the plan says, in the order it is told.
+async fn all(control: Caller, plan: &Plan, within: Duration) -> Vec<Said> {
+    all_of(control, plan, Bounds { within, ..BOUNDS }).await
+}
+
+async fn all_of(control: Caller, plan: &Plan, bounds: Bounds) -> Vec<Said> {
+    let mut said = Vec::new();
+    let told = |one| {
+        said.push(one);
+        Ok(ControlFlow::Continue(()))
+    };
+    each(&Arc::new(control), plan, bounds, &ProgressBar::hidden(), told).await.unwrap();
+    said
+}
+
+/// The answer of a node that would do this much.
+fn says(lines: Vec<ForeseenLine>) -> Answer {
+    ok::<ForeseeOf>(ForeseenPage { at: Millis(7), refused: None, lines, more: false })
+}
+
+fn names(said: &[Said]) -> Vec<&str> {
+    said.iter().map(|(node, _)| node.as_str()).collect()
+}
+
+fn plan() -> Plan {
+    plan_for(&["edge-1", "edge-2"])
 }
 
 fn line(number: u64) -> ForeseenLine {
@@ -43,12 +73,11 @@ async fn a_node_of_which_the_plan_says_why_nobody_can_know_is_not_asked_and_that
     let control = answered_by(|request| {
         let ForeseeOf { node, .. } = asked::<ForeseeOf>(request).unwrap();
         assert_eq!(node.as_str(), "edge-1");
-        ok::<ForeseeOf>(ForeseenPage { at: Millis(7), refused: None, lines: Vec::new(), more: false })
+        says(Vec::new())
     });
     let mut plan = plan();
     plan.nodes[1].cannot_know = Some(Refusal::new("no_room_to_foresee", "it was not laid aside", "", ""));
-    let (screen, ..) = kept(false, None);
-    let said = all(&control, &plan, WITHIN, &screen).await.unwrap();
+    let said = all(control, &plan, WITHIN).await;
     assert!(said[0].1.is_ok());
     assert!(said[1].1.as_ref().unwrap_err().is("no_room_to_foresee"), "{said:?}");
 }
@@ -67,34 +96,112 @@ async fn each_node_says_page_by_page_what_it_would_do_and_of_one_that_is_away_it
         ok::<ForeseeOf>(page)
     });
     let (mut screen, out, _) = kept(false, None);
-    let said = all(&control, &plan(), WITHIN, &screen).await.unwrap();
+    let said = all(control, &plan(), WITHIN).await;
     let lines = &said[0].1.as_ref().unwrap().lines;
     let keys: Vec<&str> = lines.iter().map(|line| line.key.as_str()).collect();
     assert_eq!(keys, ["package:hello-0", "package:hello-1", "package:hello-2"]);
-    print(&said, &mut screen).unwrap();
+    said.iter().for_each(|said| print(said, &mut screen).unwrap());
     let text = out.text();
     assert!(text.starts_with(
-        "on edge-1, as it is now: 3 change, 0 keep, 0 cannot know\n  change        package:hello-0"
+        "\non edge-1, as it is now: 3 change, 0 keep, 0 cannot know\n  change          package:hello-0"
     ));
-    assert!(text.contains("      package hello  none → 2.10-3\n"), "{text}");
+    assert!(
+        text.contains("      the package transaction, simulated:\n        hello  none → 2.10-3\n"),
+        "{text}"
+    );
     assert!(text.ends_with(
-        "on edge-2: cannot know: node edge-2 is not connected, and was never heard (not_connected)\n"
+        "\non edge-2: cannot know: node edge-2 is not connected, and was never heard (not_connected)\n"
     ));
-    let json = json(&said);
-    assert_eq!((&json[0]["node"], &json[0]["lines"][0]["verdict"]), (&"edge-1".into(), &"change".into()));
-    assert_eq!(json[1]["cannot_know"]["code"], "not_connected");
+    let known = json(&said[0]);
+    assert_eq!((&known["node"], &known["lines"][0]["verdict"]), (&"edge-1".into(), &"change".into()));
+    assert_eq!(json(&said[1])["cannot_know"]["code"], "not_connected");
 }
 
 #[tokio::test]
 async fn a_node_whose_turn_did_not_come_is_said_not_to_have_been_asked() {
     let control = answered_by(|request| panic!("{} is asked too late", request.to));
-    let (screen, ..) = kept(false, None);
-    let said = json(&all(&control, &plan(), Duration::ZERO, &screen).await.unwrap());
-    for (node, said) in ["edge-1", "edge-2"].iter().zip(said.as_array().unwrap()) {
-        let code = &said["cannot_know"]["code"];
-        assert_eq!(said["node"], *node);
-        assert_eq!(code, "not_asked");
-    }
+    let said = all(control, &plan(), Duration::ZERO).await;
+    assert_eq!(names(&said), ["edge-1", "edge-2"]);
+    assert!(said.iter().all(|(_, said)| said.as_ref().unwrap_err().is("not_asked")), "{said:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_never_answers_holds_up_none_of_the_others_and_the_order_is_that_of_the_plan() {
+    let control = answered_or_not_by(|request| {
+        let ForeseeOf { node, .. } = asked::<ForeseeOf>(request).unwrap();
+        let never = node.as_str() == "edge-2";
+        (!never).then(|| (request.id, says(vec![line(1)]))).into_iter().collect()
+    });
+    let said = all(control, &plan_for(&["edge-1", "edge-2", "edge-3", "edge-4"]), WITHIN / 10).await;
+    assert_eq!(names(&said), ["edge-1", "edge-2", "edge-3", "edge-4"]);
+    let codes = said.iter().map(|(_, said)| said.as_ref().err().map(|why| why.code.as_str()));
+    assert_eq!(codes.collect::<Vec<_>>(), [None, Some("foresight_unfinished"), None, None]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn as_many_nodes_as_may_are_asked_at_the_same_time_and_one_more_when_one_of_them_has_answered() {
+    let names: Vec<String> = (0..3 * MOST_AT_ONCE).map(|number| format!("edge-{number:02}")).collect();
+    let plan = plan_for(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let (mut open, mut seen, all_of_them) = (Vec::new(), 0, names.len());
+    // The newest is answered first, and only when as many are open as may be: fewer at a time would wait for ever.
+    let control = answered_or_not_by(move |request| {
+        asked::<ForeseeOf>(request).unwrap();
+        seen += 1;
+        open.push(request.id);
+        assert!(open.len() <= MOST_AT_ONCE);
+        let answered = match (seen == all_of_them, open.len() == MOST_AT_ONCE) {
+            (true, _) => std::mem::take(&mut open),
+            (false, true) => open.split_off(MOST_AT_ONCE - 1),
+            (false, false) => Vec::new(),
+        };
+        answered.into_iter().rev().map(|id| (id, says(Vec::new()))).collect()
+    });
+    let said = all(control, &plan, WITHIN).await;
+    assert_eq!(self::names(&said), names);
+    assert!(said.iter().all(|(_, said)| said.is_ok()), "{said:?}");
+}
+
+// rule: S-22
+#[tokio::test(start_paused = true)]
+async fn while_much_is_held_that_waits_to_be_told_nobody_else_is_asked() {
+    let names: Vec<String> = (0..3 * MOST_AT_ONCE).map(|number| format!("edge-{number:02}")).collect();
+    let plan = plan_for(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    // All that are asked answer at once, and the first never does.
+    let control = answered_or_not_by(|request| {
+        let ForeseeOf { node, .. } = asked::<ForeseeOf>(request).unwrap();
+        let never = node.as_str() == "edge-00";
+        (!never).then(|| (request.id, says(vec![line(1)]))).into_iter().collect()
+    });
+    let told = all_of(control, &plan, Bounds { within: WITHIN / 10, held: 0 }).await;
+    assert_eq!(self::names(&told), names);
+    let codes = told.iter().map(|(_, said)| said.as_ref().err().map(|why| why.code.as_str()));
+    let mut wanted = vec![Some("not_asked"); names.len()];
+    wanted[..MOST_AT_ONCE].fill(None);
+    wanted[0] = Some("foresight_unfinished");
+    assert_eq!(codes.collect::<Vec<_>>(), wanted);
+}
+
+#[tokio::test]
+async fn what_a_node_says_is_told_as_soon_as_those_before_it_were_told() {
+    let mut first = None;
+    // edge-3 answers at once, and edge-1 only after it; edge-2 never does.
+    let control =
+        answered_or_not_by(move |request| match asked::<ForeseeOf>(request).unwrap().node.as_str() {
+            "edge-1" => {
+                first = Some(request.id);
+                Vec::new()
+            }
+            "edge-3" => vec![(request.id, says(Vec::new())), (first.unwrap(), says(Vec::new()))],
+            _ => Vec::new(),
+        });
+    let mut told = Vec::new();
+    let stops = |(node, _): Said| {
+        told.push(node.to_string());
+        Ok(ControlFlow::Break(()))
+    };
+    let plan = plan_for(&["edge-1", "edge-2", "edge-3"]);
+    each(&Arc::new(control), &plan, BOUNDS, &ProgressBar::hidden(), stops).await.unwrap();
+    assert_eq!(told, ["edge-1"], "and where nobody reads on, nobody is waited for");
 }
 
 /// What came of asking edge-1 alone, which answers each question with this page.
@@ -103,10 +210,7 @@ async fn of_one(within: Duration, page: impl Fn(u64) -> ForeseenPage + Send + 's
         let ForeseeOf { from, .. } = asked::<ForeseeOf>(request).unwrap();
         ok::<ForeseeOf>(page(from))
     });
-    let (screen, ..) = kept(false, None);
-    let mut plan = plan();
-    plan.nodes.truncate(1);
-    json(&all(&control, &plan, within, &screen).await.unwrap())[0].clone()
+    json(&all(control, &plan_for(&["edge-1"]), within).await[0])
 }
 
 // rule: S-20
@@ -132,6 +236,7 @@ fn whatever_a_node_foresees_no_line_of_it_moves_the_cursor() {
     let foreseen = hostile(serde_json::to_value(foreseen).unwrap(), taken);
     let foreseen = serde_json::from_value(foreseen).unwrap();
     let (mut screen, out, _) = kept(false, None);
-    print(&[(node("edge-1"), Ok(foreseen)), (node("edge-2"), Err(away()))], &mut screen).unwrap();
+    print(&(node("edge-1"), Ok(foreseen)), &mut screen).unwrap();
+    print(&(node("edge-2"), Err(away())), &mut screen).unwrap();
     assert_harmless(&out.text());
 }

@@ -34,6 +34,13 @@ fn every_field_that_differs_is_named_and_text_is_diffed() {
 }
 
 #[test]
+fn a_line_that_only_ends_otherwise_is_shown_with_how_it_ends() {
+    let with = |end: &str| web(&format!("[[file]]\npath = \"/a\"\ncontent = \"one{end}\"\n")).unwrap();
+    let changes = between(&with("\\n"), &with("\\r\\n"));
+    assert_eq!(lines(&changes[0])[1..], ["@@ -1 +1 @@", "-one", "+one\\r"]);
+}
+
+#[test]
 fn what_is_added_and_what_leaves_stands_in_the_order_of_paths() {
     let before =
         web("[[file]]\npath = \"/b\"\ncontent = \"x\"\n[[file]]\npath = \"/c\"\ncontent = \"x\"\n").unwrap();

@@ -4,11 +4,11 @@ use tenure_actors::clock::ManualClock;
 use tenure_actors::database::rusqlite::Connection;
 use tenure_protocol::content::{Piece, Put};
 use tenure_protocol::id::Digest;
-use tenure_protocol::operator::Events;
+use tenure_protocol::operator::{Declare, Events, Render};
 use tenure_protocol::refusal::{Explain as _, Refusal};
 
 use super::declaring::{folder, module};
-use super::scripted::{START, Up, invitation, options, refusal, up};
+use super::scripted::{START, Up, invitation, name, options, refusal, up};
 use crate::daemon::start;
 use crate::ground::Ground;
 
@@ -73,6 +73,29 @@ async fn an_upload_that_finds_no_room_is_told_when_there_will_be_some() {
     assert!(refused.is("no_room") && refused.remedy.contains("in an hour"), "{refused:?}");
 }
 
+// rule: S-22
+#[tokio::test]
+async fn what_is_made_of_a_folder_is_kept_only_where_there_is_room_and_without_it_nothing_is_declared() {
+    let up = up().await;
+    up.ask("fleet", &invitation("edge-1")).await.unwrap();
+    let text = module(&[("/etc/motd", &"one line\\n".repeat(5_000))]);
+    alter(
+        up.folder.path(),
+        // The folder still finds room, and what is made of it no more.
+        "INSERT INTO content (sha256, size, received, added_at) VALUES (x'00', (1 << 30) - 60000, (1 << 30) - 60000, 1)",
+    );
+    let folder = up.folder_of(&folder(&text)).await;
+    for plan in [true, false] {
+        let asked = Declare { folder, plan, allow_removals: None };
+        let refused = refusal(up.ask("catalogue", &asked).await);
+        assert!(refused.is("no_room") && refused.remedy.contains("in an hour"), "{refused:?}");
+        assert_eq!(refused.means, "nothing was declared for any node");
+    }
+    let asked = Render { folder, node: name("edge-1") };
+    assert!(refusal(up.ask("catalogue", &asked).await).is("no_room"));
+    assert_eq!(up.node("edge-1").await.line.revision.declared, None);
+}
+
 // rule: S-08
 // rule: S-22
 #[tokio::test]
@@ -93,6 +116,23 @@ async fn plans_leave_room_for_uploads_and_say_of_a_node_beyond_their_share_that_
     let kept = up.control.plane().store.content(plan.declaration.unwrap().sha256).await.unwrap();
     assert_eq!(kept, None);
     let written = up.declare(&folder(&module(&[("/etc/motd", "one")]))).await.unwrap();
+    assert!(written.written, "and declaring goes on");
+}
+
+// rule: S-22
+#[tokio::test]
+async fn the_documents_of_plans_leave_half_of_the_room_to_what_is_uploaded() {
+    let up = up().await;
+    up.ask("fleet", &invitation("edge-1")).await.unwrap();
+    alter(
+        up.folder.path(),
+        // Half of the room.
+        "INSERT INTO content (sha256, size, received, added_at) VALUES (x'00', 1 << 29, 1 << 29, 1)",
+    );
+    let module = module(&[("/etc/motd", "one")]);
+    let refused = refusal(up.declare_with(&folder(&module), true, None).await);
+    assert!(refused.is("no_room") && refused.remedy.contains("in an hour"), "{refused:?}");
+    let written = up.declare(&folder(&module)).await.unwrap();
     assert!(written.written, "and declaring goes on");
 }
 

@@ -277,6 +277,15 @@ async fn a_declaration_that_removes_too_much_needs_the_word_and_carries_it() {
     let one = module(&[("/etc/a", "1")]);
     let refused = refusal(up.declare(&folder(&one)).await);
     assert!(refused.is("too_many_removals") && refused.remedy.contains("--allow-removals 3"), "{refused:?}");
+    assert!(refused.happened.contains("node edge-1"), "{refused:?}");
+    // A plan shows what it is about, and that it would be refused.
+    let planned = up.declare_with(&folder(&one), true, None).await.unwrap();
+    let plan = up.plan(&planned).await.nodes.remove(0);
+    let why = plan.refused.unwrap();
+    assert_eq!((why.code, why.happened, plan.changes.len()), (refused.code, refused.happened, 3));
+    assert_eq!(why.remedy, "if this is meant, run `tenure declare DIR --allow-removals 3`");
+    let planned = up.declare_with(&folder(&one), true, Some(3)).await.unwrap();
+    assert_eq!(up.plan(&planned).await.nodes.remove(0).refused, None);
     up.declare_with(&folder(&one), false, Some(3)).await.unwrap();
     let push = pushed(&up, &mut open).await;
     let declaration = Declaration::parse(&open.fetch(push.sha256).await.unwrap()).unwrap();

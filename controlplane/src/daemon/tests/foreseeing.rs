@@ -123,7 +123,40 @@ async fn one_question_at_a_time_is_put_to_a_node_and_one_that_goes_over_it_did_n
         drop(open);
     };
     let (said, ()) = tokio::join!(foresee(&up, "edge-1", planned), going);
-    assert!(["node_did_not_answer", "already_asked"].contains(&refusal(said).code.as_str()));
+    let said = refusal(said);
+    assert_eq!(said.code, "node_did_not_answer");
+    assert!(
+        said.happened.ends_with("was asked, and the connection ended before the answer came"),
+        "{said:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_node_that_does_not_answer_holds_up_nothing_else_that_the_same_connection_asks() {
+    let up = up().await;
+    let (mut first, mut second) = (up.host("edge-1").await, up.host("edge-2").await);
+    let (mut silent, mut open) = (first.session(&up).await, second.session(&up).await);
+    let fleet = "[node.\"edge-1\"]\nmodules = [\"base\"]\n[node.\"edge-2\"]\nmodules = [\"base\"]\n";
+    let text = module(&[("/etc/motd", "hello")]);
+    let files = [("fleet.toml", fleet), ("modules/base/module.toml", text.as_str())];
+    let declared = up.declare_with(&files, true, None).await.unwrap();
+    let planned: Vec<Content> =
+        up.plan(&declared).await.nodes.iter().map(|node| node.declaration.unwrap()).collect();
+    let never = foresee(&up, "edge-1", planned[0]);
+    let meanwhile = async {
+        let (_, _) = silent.request::<Foresee>().await;
+        let answering = async {
+            let (id, _) = open.request::<Foresee>().await;
+            open.link.answer(id, Ok(codec::encode(&page()))).await.unwrap();
+        };
+        let (said, ()) = tokio::join!(foresee(&up, "edge-2", planned[1]), answering);
+        assert_eq!(said.unwrap(), page());
+        assert_eq!(up.node_count().await, 2);
+    };
+    tokio::select! {
+        said = never => panic!("nobody answered: {said:?}"),
+        () = meanwhile => {}
+    }
 }
 
 // rule: S-20

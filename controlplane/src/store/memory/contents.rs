@@ -7,7 +7,7 @@ use tenure_protocol::id::{Digest, Millis, NodeId};
 
 use super::Rows;
 use crate::store::NotPut;
-use crate::store::upload::{self, Held, MOST_PLANNED, MOST_UNNAMED, Step};
+use crate::store::upload::{self, Held, MOST_UNNAMED, Step};
 
 #[derive(Debug, Default)]
 pub(super) struct Contents {
@@ -127,10 +127,10 @@ impl Rows {
         unnamed.map(|(_, content)| content.held.received).sum()
     }
 
-    pub(super) fn lay_aside(&mut self, contents: &[Vec<u8>], now: Millis) -> bool {
+    pub(super) fn keep_below(&mut self, most: u64, contents: &[Vec<u8>], now: Millis) -> bool {
         let new = contents.iter().filter(|bytes| !self.contents.is_whole(Digest::of(bytes)));
         let more: u64 = new.map(|bytes| length(bytes)).sum();
-        let has_room = self.unnamed().saturating_add(more) <= MOST_PLANNED;
+        let has_room = self.unnamed().saturating_add(more) <= most;
         if has_room {
             contents.iter().for_each(|bytes| self.contents.keep(bytes, now));
         }

@@ -11,7 +11,7 @@ use tenure_protocol::id::{Digest, Millis, NodeId};
 use super::room::Room;
 use super::rows::{id_of, int, uint};
 use crate::store::NotPut;
-use crate::store::upload::{self, Held, Step};
+use crate::store::upload::{self, Held, MOST_PLANNED, Step};
 
 struct Stored {
     id: i64,
@@ -143,8 +143,25 @@ pub(super) fn keep(tx: &Transaction<'_>, bytes: &[u8], now: Millis) -> rusqlite:
     Ok(())
 }
 
-/// Whole contents that are only planned, all or none. What is there already takes no room.
+/// Sets of contents that are only planned, as many as find room, from the first one on.
 pub(super) fn lay_aside(
+    tx: &Transaction<'_>,
+    room: &Room,
+    sets: &[Vec<Vec<u8>>],
+    now: Millis,
+) -> rusqlite::Result<usize> {
+    for (number, contents) in sets.iter().enumerate() {
+        if !keep_below(MOST_PLANNED, tx, room, contents, now)? {
+            return Ok(number);
+        }
+    }
+    Ok(sets.len())
+}
+
+/// Whole contents, all or none: false where more than `most` bytes would lie there that nothing names. What is there
+/// already takes no room.
+pub(super) fn keep_below(
+    most: u64,
     tx: &Transaction<'_>,
     room: &Room,
     contents: &[Vec<u8>],
@@ -156,7 +173,7 @@ pub(super) fn lay_aside(
             more = more.saturating_add(bytes.len());
         }
     }
-    if !room.has_for_plans(tx, more)? {
+    if !room.has_below(most, tx, more)? {
         return Ok(false);
     }
     contents.iter().try_for_each(|bytes| keep(tx, bytes, now))?;

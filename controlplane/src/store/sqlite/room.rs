@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use tenure_actors::database::rusqlite;
 
 use super::rows::uint;
-use crate::store::upload::{MOST_PLANNED, MOST_UNNAMED as MOST};
+use crate::store::upload::MOST_UNNAMED as MOST;
 
 /// What is there at most. The store's one writer asks and tells.
 #[derive(Debug)]
@@ -28,12 +28,8 @@ impl Room {
         self.has_below(MOST, db, bytes)
     }
 
-    /// Whether this many bytes more may come that are only planned.
-    pub(super) fn has_for_plans(&self, db: &Connection, bytes: usize) -> rusqlite::Result<bool> {
-        self.has_below(MOST_PLANNED, db, bytes)
-    }
-
-    fn has_below(&self, most: u64, db: &Connection, bytes: usize) -> rusqlite::Result<bool> {
+    /// Whether this many bytes more may come, so that no more than `most` are there.
+    pub(super) fn has_below(&self, most: u64, db: &Connection, bytes: usize) -> rusqlite::Result<bool> {
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         let fits = |there: u64| there.saturating_add(bytes) <= most;
         if fits(self.at_most.load(Ordering::Relaxed)) {
@@ -68,6 +64,7 @@ mod tests {
     use super::super::{content, schema};
     use super::*;
     use crate::store::NotPut;
+    use crate::store::upload::MOST_PLANNED;
 
     // rule: S-22
     #[test]
@@ -84,7 +81,8 @@ mod tests {
         let piece = || vec![Piece { sha256: Digest::of(b"aa"), size: 2, offset: 0, bytes: b"aa".to_vec() }];
         let room = Room::default();
         let put = || content::put(&tx, &room, &piece(), Millis(1)).unwrap();
-        let plan = |bytes: &[u8]| content::lay_aside(&tx, &room, &[bytes.to_vec()], Millis(1)).unwrap();
+        let plan =
+            |bytes: &[u8]| content::lay_aside(&tx, &room, &[vec![bytes.to_vec()]], Millis(1)).unwrap() == 1;
         assert_eq!(put(), Err(NotPut::NoRoom(Digest::of(b"aa"))));
         assert!(!plan(b"planned"));
         tx.execute_batch(
@@ -112,7 +110,7 @@ mod tests {
         let room = Room::default();
         let plan = |contents: &[&[u8]]| {
             let contents: Vec<Vec<u8>> = contents.iter().map(|bytes| bytes.to_vec()).collect();
-            content::lay_aside(&tx, &room, &contents, Millis(1)).unwrap()
+            content::lay_aside(&tx, &room, &[contents], Millis(1)).unwrap() == 1
         };
         let is_there = |bytes: &[u8]| content::is_whole(&tx, Digest::of(bytes)).unwrap();
         assert!(!plan(&[b"aa", b"bb"]) && !is_there(b"aa"), "all of it or none");
