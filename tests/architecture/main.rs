@@ -60,6 +60,13 @@ fn protocol_and_actors_know_nothing_of_each_other_and_nothing_above_them() {
     {
         assert!(!protocol.contains(never), "protocol must not depend on {never}");
     }
+    // Whoever only speaks the wire is not made to build what reads a command line.
+    let protocol = manifest("protocol/Cargo.toml");
+    for only in ["clap", "clap_complete"] {
+        let is_optional = protocol["dependencies"][only].get("optional").and_then(toml::Value::as_bool);
+        assert_eq!(is_optional, Some(true), "protocol must not bring {only} to everybody");
+    }
+    assert!(protocol["features"].get("default").is_none());
     let actors = dependencies(&manifest("actors/Cargo.toml"));
     for never in ["tenure-protocol", "tenure-host", "tenure-controlplane", "rmp-serde", "rustls"] {
         assert!(!actors.contains(never), "actors must not depend on {never}");

@@ -8,7 +8,6 @@ use tenure_tests::wait;
 
 mod reconcile;
 mod row;
-mod units;
 
 use row::Rows;
 
@@ -20,26 +19,18 @@ fn main() {
         ["declare"] => declare(json),
         ["herd"] => herd(json),
         ["reconcile", ref more @ ..] => reconcile::run(Rows { bench: "reconcile", json }, more),
-        ["units"] => of_units(json),
+        // The same program inside a machine of the lab.
+        ["here", ref more @ ..] => reconcile::machine::here(Rows { bench: "reconcile", json }, more),
         // The floor as a program of its own, which `reconcile` starts.
         ["floor-read", list] => {
             assert_eq!(reconcile::floor::process(list.as_ref()), 0, "what was applied is there")
         }
         _ => {
             eprintln!(
-                "bench: unknown benchmark {words:?}; known: declare, herd, reconcile [FILES] [PART], units"
+                "bench: unknown benchmark {words:?}; known: declare, herd, reconcile [FILES] [PART ...]"
             );
             std::process::exit(2);
         }
-    }
-}
-
-/// A quiet pass over units against one question to the service manager.
-fn of_units(json: bool) {
-    for units::Measured { system, show, pass } in units::measure() {
-        row(json, "units", &format!("systemctl show, {system}"), units::UNITS, show, "ms");
-        row(json, "units", &format!("quiet pass, {system}"), units::UNITS, pass, "ms");
-        row(json, "units", &format!("units_200, {system}"), units::UNITS, pass / show, "of show");
     }
 }
 
@@ -52,17 +43,7 @@ fn row(json: bool, bench: &'static str, row: &str, n: usize, value: f64, unit: &
 fn declare(json: bool) {
     for n in [1_000, 10_000] {
         let sandbox = Sandbox::enrolled(&[]);
-        let mut module = String::from("[[directory]]\npath = \"/srv\"\n");
-        for folder in 0..n / 100 {
-            module.push_str(&format!(
-                "[[directory]]\npath = \"/srv/{folder}\"\nneeds = [\"directory:/srv\"]\n"
-            ));
-        }
-        for at in 0..n {
-            let text = format!("{at:064}").repeat(16);
-            module.push_str(&format!("[[file]]\npath = \"/srv/{}/{at}\"\ncontent = \"{text}\"\n", at / 100));
-        }
-        sandbox.module(&module);
+        sandbox.module(&module_of(n));
         let began = Instant::now();
         let folder = sandbox.at("fleet").display().to_string();
         sandbox.tenure(&["declare", &folder]).expect(0);
@@ -82,6 +63,19 @@ fn declare(json: bool) {
         let last = sandbox.host(&["status", "--json"]).json()["last"]["took_ms"].as_f64().unwrap_or(-1.0);
         row(json, "declare", "last pass", n, last, "ms");
     }
+}
+
+/// A module that declares N files of 1 KiB, a hundred in a directory.
+pub(crate) fn module_of(n: usize) -> String {
+    let mut module = String::from("[[directory]]\npath = \"/srv\"\n");
+    for folder in 0..n.div_ceil(100) {
+        module.push_str(&format!("[[directory]]\npath = \"/srv/{folder}\"\nneeds = [\"directory:/srv\"]\n"));
+    }
+    for at in 0..n {
+        let text = format!("{at:064}").repeat(16);
+        module.push_str(&format!("[[file]]\npath = \"/srv/{}/{at}\"\ncontent = \"{text}\"\n", at / 100));
+    }
+    module
 }
 
 /// A control plane of N nodes is killed and started again: how spread they come, and when the last of them is back.

@@ -1,8 +1,10 @@
 //! `reconcile`: what a pass over N declared files costs, in the daemon and as a process, against programs that do only
-//! what nobody could leave out and against what else compares files. Medians of five rounds, all in one run.
+//! what nobody could leave out and against what else compares files; what packages, units and a whole machine cost; how
+//! soon the daemon is ready, and what it holds. Medians of five rounds, all in one run.
 
 use std::time::{Duration, Instant};
 
+use tenure_host::program::{Programs as _, System};
 use tenure_host::resource::Reading;
 use tenure_protocol::outcome::Outcome;
 use tenure_tests::program::timed;
@@ -11,14 +13,17 @@ use tenure_tests::sandbox::text;
 use crate::row::{Rows, median};
 
 pub(crate) mod floor;
+pub(crate) mod machine;
 mod peers;
+mod ready;
 mod resident;
 mod subject;
+mod wanted;
 
-use subject::{Held, Subject};
+use subject::Subject;
+use wanted::Wanted;
 
 const ROUNDS: usize = 5;
-const SIZES: [usize; 3] = [100, 1_000, 10_000];
 
 /// What one size costs, in milliseconds; a list of rounds each.
 #[derive(Default)]
@@ -83,58 +88,77 @@ const PARTS: [Part; 4] = [
     },
 ];
 
-/// The parts that are no rounds.
-const PEERS: &str = "peers";
-const RESIDENT: &str = "resident";
-
 /// `words`: how many files, and which parts; all where none is named.
 pub(crate) fn run(rows: Rows, words: &[&str]) {
-    let sizes: Vec<usize> = words.iter().filter_map(|word| word.parse().ok()).collect();
-    let named: Vec<&&str> = words.iter().filter(|word| word.parse::<usize>().is_err()).collect();
-    let known: Vec<&str> = PARTS.iter().map(|part| part.name).chain([PEERS, RESIDENT]).collect();
-    if sizes.iter().any(|n| !SIZES.contains(n)) || named.iter().any(|word| !known.contains(*word)) {
-        eprintln!(
-            "bench: nothing is measured for {words:?}; the numbers of files are {SIZES:?}, the parts {}",
-            known.join(", ")
-        );
+    let wanted = Wanted::of(words).unwrap_or_else(|why| {
+        eprintln!("bench: {why}");
         std::process::exit(2);
+    });
+    let mut before: Option<(usize, Rounds)> = None;
+    for n in wanted.sizes.iter().copied() {
+        let tenth = before.as_ref().filter(|(smaller, _)| n == 10 * smaller);
+        let rounds = of_files(rows, &wanted, n, tenth.map(|(_, rounds)| rounds));
+        before = Some((n, rounds));
     }
-    let is_wanted = |name: &str| named.is_empty() || named.iter().any(|word| **word == name);
-    let mut smaller: Option<Rounds> = None;
-    for n in SIZES.into_iter().filter(|n| sizes.is_empty() || sizes.contains(n)) {
-        let (subject, mut rounds) = (Subject::of(n), Rounds::default());
-        if !is_wanted("first") {
-            apply(&subject);
-        }
-        for part in PARTS.iter().filter(|part| is_wanted(part.name)) {
-            (part.act)(&subject, &mut rounds, n);
-            for floor in part.floors {
-                rows.alone(floor, n, rounds.median(floor), "ms");
-            }
-            for (row, floor) in part.rows {
-                rows.against(row, n, rounds.median(row), "ms", (floor, rounds.median(floor)));
-                if let Some(smaller) = &smaller {
-                    let before = ("that of a tenth", smaller.median(row));
-                    rows.against(&format!("growth of {row}"), n, rounds.median(row), "ms", before);
-                }
-            }
-        }
-        if is_wanted(PEERS) {
-            peers::run(rows, &subject, n, rounds.median("no_change_process"));
-        }
-        if is_wanted(RESIDENT) {
-            resident::run(rows, &subject, n);
-        }
-        smaller = Some(rounds);
+    if wanted.has("ready") {
+        machine::beside_peers(rows, &["ready"]);
+    }
+    for part in ["packages", "units", "host"].into_iter().filter(|part| wanted.has(part)) {
+        machine::run(rows, part);
     }
 }
 
-/// Applied once, where nobody measures that.
-fn apply(subject: &Subject) {
-    let held = subject.fresh();
-    held.pass(Reading::Whole);
-    held.close();
+/// The parts that go by a number of files, for this one; and what they cost for a tenth of it, where that was measured.
+fn of_files(rows: Rows, wanted: &Wanted, n: usize, tenth: Option<&Rounds>) -> Rounds {
+    let mut rounds = Rounds::default();
+    if PARTS.iter().any(|part| wanted.has(part.name)) || wanted.has("resident") {
+        let subject = Subject::of(n);
+        if !wanted.has("first") {
+            subject.apply();
+        }
+        for part in PARTS.iter().filter(|part| wanted.has(part.name)) {
+            (part.act)(&subject, &mut rounds, n);
+            tell(rows, part, &rounds, n, tenth);
+        }
+        if wanted.has("resident") {
+            resident::run(rows, &subject, n);
+        }
+    }
+    if wanted.has("allocations") {
+        counted(rows, n);
+    }
+    if wanted.has("peers") {
+        machine::beside_peers(rows, &["peers", &n.to_string()]);
+    }
+    rounds
 }
+
+fn tell(rows: Rows, part: &Part, rounds: &Rounds, n: usize, tenth: Option<&Rounds>) {
+    for floor in part.floors {
+        rows.alone(floor, n, rounds.median(floor), "ms");
+    }
+    for (row, floor) in part.rows {
+        rows.against(row, n, rounds.median(row), "ms", (floor, rounds.median(floor)));
+        if let Some(tenth) = tenth {
+            let before = ("that of a tenth", tenth.median(row));
+            rows.against(&format!("growth of {row}"), n, rounds.median(row), "ms", before);
+        }
+    }
+}
+
+/// The program beside this one, which counts what it allocates.
+fn counted(rows: Rows, n: usize) {
+    let program = text(&std::env::current_exe().expect("this program").with_file_name("bench-allocations"));
+    let n = n.to_string();
+    let words: &[&str] = if rows.json { &[&n, "--json"] } else { &[&n] };
+    let ran = System
+        .run(&program, words, COUNTING)
+        .expect("the program that counts, which is built beside this one");
+    assert!(ran.succeeded(), "{}", ran.last_words());
+    print!("{}", ran.out);
+}
+
+const COUNTING: Duration = Duration::from_secs(300);
 
 /// The first apply, against writing the same files.
 fn first(subject: &Subject, rounds: &mut Rounds, n: usize) {
@@ -144,58 +168,53 @@ fn first(subject: &Subject, rounds: &mut Rounds, n: usize) {
         rounds.put("first_apply", took);
         assert!(summary.counts.get(Outcome::Applied) > u64::try_from(n).unwrap_or(0), "{summary:?}");
         held.close();
-        let empty = || {
-            let place = subject.at("floor");
-            let _ = std::fs::remove_dir_all(&place);
-            subject.files.moved(&subject.at("root"), &place)
-        };
-        let files = empty();
-        rounds.time("floor_write", || files.write_each());
-        let files = empty();
+        write_floor(subject, rounds);
+        let files = empty(subject);
         rounds.time("floor_write_together", || files.write_together());
     }
 }
 
+/// What anybody who writes these files has to do, on this disk and in these minutes.
+fn write_floor(subject: &Subject, rounds: &mut Rounds) {
+    let files = empty(subject);
+    rounds.time("floor_write", || files.write_each());
+}
+
+/// The same files in a place of their own, where none of them is.
+fn empty(subject: &Subject) -> floor::Files {
+    let place = subject.at("floor");
+    let _ = std::fs::remove_dir_all(&place);
+    subject.files.moved(&subject.at("root"), &place)
+}
+
 /// Passes of a daemon that holds what was applied.
 fn held(subject: &Subject, rounds: &mut Rounds, _: usize) {
-    let held = Held::open(&subject.at("root"), None);
-    let unchanged = |summary: &tenure_protocol::report::Summary| {
-        assert_eq!(summary.counts.get(Outcome::Unchanged), summary.counts.total(), "{summary:?}");
-    };
+    let held = subject.start();
     held.pass(Reading::WhatMayHaveChanged);
     held.pass(Reading::WhatMayHaveChanged);
     let remembered = subject.files.remember();
     for _ in 0..ROUNDS {
         assert_eq!(rounds.time("floor_stat", || subject.files.stat(&remembered)), 0);
-        let (took, summary) = held.pass(Reading::WhatMayHaveChanged);
-        unchanged(&summary);
-        rounds.put("no_change_pass", took);
+        rounds.put("no_change_pass", held.unchanged(Reading::WhatMayHaveChanged));
         assert_eq!(rounds.time("floor_read", || subject.files.read()), 0);
-        let (took, summary) = held.pass(Reading::Whole);
-        unchanged(&summary);
-        rounds.put("full_pass", took);
+        rounds.put("full_pass", held.unchanged(Reading::Whole));
     }
     held.close();
     for _ in 0..ROUNDS {
         // A daemon that was just started knows nothing: it reads what is declared, and every file.
-        let started = Held::open(&subject.at("root"), None);
-        let (took, summary) = started.pass(Reading::Whole);
-        unchanged(&summary);
-        rounds.put("first_pass_of_a_start", took);
+        let started = subject.start();
+        rounds.put("first_pass_of_a_start", started.unchanged(Reading::Whole));
         started.close();
     }
 }
 
 /// Passes that find one file in a hundred changed.
 fn repair(subject: &Subject, rounds: &mut Rounds, n: usize) {
-    let held = Held::open(&subject.at("root"), None);
+    let held = subject.start();
     held.pass(Reading::WhatMayHaveChanged);
     held.pass(Reading::WhatMayHaveChanged);
     for round in 0..ROUNDS {
-        for file in subject.files.wanted.iter().skip(round).step_by(100) {
-            let path = subject.files.directories[file.directory].join(&file.name);
-            std::fs::write(path, format!("{:>1023}\n", "drift")).expect("it can be written");
-        }
+        subject.drift(n / 100, round);
         let (took, summary) = held.pass(Reading::WhatMayHaveChanged);
         let repaired = summary.counts.get(Outcome::Applied);
         assert!(repaired >= u64::try_from(n / 100).unwrap_or(0), "{summary:?}");
@@ -212,21 +231,20 @@ fn processes(subject: &Subject, rounds: &mut Rounds, n: usize) {
     let list = subject.at("list");
     subject.files.write_list(&list);
     let floor = std::env::current_exe().expect("this program");
-    let host = tenure_tests::program::folder().join("tenure-host");
     let [list, bundle, root] = ["list", "bundle", "root"].map(|place| text(&subject.at(place)));
-    let apply = ["apply", "--json", "--sandbox", "--root", &root];
-    let apply_bundle = ["apply", &bundle, "--json", "--sandbox", "--root", &root];
     for _ in 0..ROUNDS {
         rounds.put("floor_read_process", milliseconds(timed(&floor, &["floor-read", &list])));
-        rounds.put("no_change_process", milliseconds(timed(&host, &apply)));
-        rounds.put("no_change_process_bundle", milliseconds(timed(&host, &apply_bundle)));
+        rounds.put("no_change_process", subject.applied_by_process(&[]));
+        rounds.put("no_change_process_bundle", subject.applied_by_process(&[&bundle]));
     }
     let last = &subject.program(&["status"]).expect(0).json()["last"]["counts"];
     assert!(last["applied"] == 0 && last["unchanged"].as_u64() > u64::try_from(n).ok(), "{last}");
     for _ in 0..ROUNDS {
         std::fs::remove_dir_all(&root).expect("it can be removed");
         std::fs::create_dir(&root).expect("it can be made");
-        rounds.put("first_apply_process", milliseconds(timed(&host, &apply_bundle)));
+        // Here as well: nobody may have asked for the part that measures it otherwise.
+        write_floor(subject, rounds);
+        rounds.put("first_apply_process", subject.applied_by_process(&[&bundle]));
     }
 }
 

@@ -25,7 +25,7 @@ impl Rows {
         if self.json {
             println!("{}", json!({"bench": self.bench, "row": row, "skipped": why}));
         } else {
-            println!("{:<10} {row:<34} skipped: {why}", self.bench);
+            println!("{:<10} {row:<42} skipped: {why}", self.bench);
         }
     }
 
@@ -42,7 +42,7 @@ impl Rows {
                 (Some((name, _)), Some(ratio)) => format!("  {ratio:>7.2} × {name}"),
                 _ => String::new(),
             };
-            println!("{:<10} {row:<34} n={n:<7} {value:>10.2} {unit}{against}", self.bench);
+            println!("{:<10} {row:<42} n={n:<7} {value:>10.2} {unit}{against}", self.bench);
         }
     }
 }
@@ -51,4 +51,19 @@ impl Rows {
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_slow_round_moves_no_median() {
+        assert_eq!(median(vec![2.0, 900.0, 1.0]).to_bits(), 2.0_f64.to_bits());
+    }
+
+    #[test]
+    fn what_was_never_measured_is_no_number() {
+        assert!(median(Vec::new()).is_nan());
+    }
 }

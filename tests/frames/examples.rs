@@ -435,7 +435,9 @@ fn operator(examples: &mut Vec<Example>) {
         resources: 1,
         declaration: Some(content),
         cannot_know: Some(refusal()),
+        refused: Some(refusal()),
         changes: vec![change],
+        unlisted: 1,
     };
     let plan = Plan { nodes: vec![plan], not_in_folder: vec![node()] };
     examples.push(document("document.plan", &plan));

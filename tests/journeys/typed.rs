@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use tenure_tests::program::{Ran, run, run_as};
+use tenure_tests::tree;
 
 const PROGRAMS: [&str; 3] = ["tenure", "tenure-host", "tenure-control"];
 
@@ -25,6 +26,71 @@ fn a_line_that_is_none_ends_with_two_and_says_what_happened_what_it_means_and_wh
     for name in ["tenure", "tenure-host"] {
         let ran = run(name, &["no-such-word", "--json"], Path::new("/")).expect(2);
         assert_eq!(ran.json()["refusal"]["code"], "unknown_command");
+    }
+}
+
+/// What somebody may mistype, with a bar between the words.
+const MISTYPED: [&str; 40] = [
+    "tenure",
+    "tenure|nods",
+    "tenure|--sokcet|/x|nodes",
+    "tenure|node",
+    "tenure|node|Edge 1",
+    "tenure|node|edge-1|edge-2",
+    "tenure|invite|edge-1|--valid|soon",
+    "tenure|invite|edge-1|--valid",
+    "tenure|invite|edge-1|--rejoin|never",
+    "tenure|invite|edge-1|--jsn",
+    "tenure|declare",
+    "tenure|declare|fleet|--plan|--wait",
+    "tenure|declare|fleet|--wait|60s",
+    "tenure|declare|fleet|--wait=soon",
+    "tenure|declare|fleet|--allow-removals|many",
+    "tenure|render|fleet|--node|edge-1",
+    "tenure|up|--root|/x",
+    "tenure|up|--listen|7443",
+    "tenure|up|--listen|127.0.0.1:0",
+    "tenure|completions|csh",
+    "tenure|nodes|--socket",
+    "tenure|nodes|--socket|/a|--socket|/b",
+    "tenure-host",
+    "tenure-host|stats",
+    "tenure-host|enrol",
+    "tenure-host|enrol|--token-file",
+    "tenure-host|status|--jsn",
+    "tenure-host|plan|a|b",
+    "tenure-host|completions",
+    "tenure-host|completions|csh",
+    "tenure-host|status|--root",
+    "tenure-host|run|now",
+    "tenure-control",
+    "tenure-control|runn",
+    "tenure-control|run|--listen|7443",
+    "tenure-control|run|--listen",
+    "tenure-control|run|--advertize|a:1",
+    "tenure-control|run|--root|/a|--root|/b",
+    "tenure-control|run|now",
+    "tenure-control|completions|csh",
+];
+
+// case: O-68
+#[test]
+fn what_is_said_of_a_mistyped_line_is_the_golden_text() {
+    for name in PROGRAMS {
+        let mut text = String::new();
+        for line in MISTYPED {
+            let words: Vec<&str> = line.split('|').collect();
+            if words[0] == name {
+                let ran = run(name, &words[1..], Path::new("/")).expect(2);
+                text.push_str(&format!("$ {}\n{}\n", words.join(" "), ran.err));
+            }
+        }
+        let path = tree::root().join(format!("tests/golden/mistakes/{name}.txt"));
+        if std::env::var_os("BLESS").is_some() {
+            std::fs::write(&path, &text).unwrap();
+        }
+        let golden = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(golden == text, "run `BLESS=1 tests/run journeys mistyped` and read what changed:\n{text}");
     }
 }
 

@@ -97,10 +97,20 @@ fn host_is_installed_and_runs(base: Base) {
 
 fn upgrade_leaves_the_running_host_alone(lab: &Lab, a: &Machine, first: &Tarball) {
     let running = property(a, "tenure-host", "InvocationID");
-    let before = a.snapshot().without(&["file /root/tenure"]);
+    // Whether it can write in a folder it tries there, which moves the folder's time; the mode of what is there already
+    // it sets again. Neither changes anything.
+    let tried = [
+        "file /root/tenure",
+        "file /etc/.",
+        "file /usr/bin/.",
+        "file /usr/lib/systemd/system/.",
+        "file /var/lib/.",
+    ];
+    let look = || a.snapshot().without(&tried).but_for_touches();
+    let before = look();
     let said = a.install(first, &["--host"]).must();
     assert_eq!(said, "everything was already installed");
-    a.snapshot().without(&["file /root/tenure"]).assert_unchanged_since(&before);
+    look().assert_unchanged_since(&before);
 
     let said = a.install(&tarball(lab, "2"), &["--host"]).must();
     assert!(said.contains("the running host sees the new binary"), "{said}");

@@ -86,7 +86,7 @@ fn assert_nothing_is_left_over(pair: &Pair) {
         "package-*.log",
     ]);
     assert_eq!(left, "", "left over");
-    let units = ["systemctl", "list-units", "--all", "--plain", "--no-legend", "tenure-host-apt-*"];
+    let units = ["systemctl", "list-units", "--all", "--plain", "--no-legend", "tenure-host-packages-*"];
     assert_eq!(pair.b.must(&units), "", "transient units");
     assert_eq!(pair.b.must(&["dpkg", "--audit"]), "");
     assert_eq!(pair.b.must(&["ls", "-A", "/var/lib/dpkg/updates"]), "");
@@ -136,7 +136,7 @@ fn a_host_killed_in_an_apply_goes_on_beside_its_transaction_and_does_nothing_twi
     kill_host(&pair);
     pair.wait("all files are there", |pair| pair.b.has(&format!("{MANY}/{:04}", FILES - 1)));
     let running = pair.wait_for_code("package:slow", "outstanding", "package_transaction_running");
-    assert!(running.contains("tenure-host-apt-"), "{running}");
+    assert!(running.contains("tenure-host-packages-"), "{running}");
     pair.wait_for_code("unit:site.service", "outstanding", "needs_failed");
     assert_eq!(
         (lines(&pair, "slow.begun"), lines(&pair, "slow.done"), lines(&pair, "site.starts")),

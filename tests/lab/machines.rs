@@ -116,12 +116,14 @@ fn a_snapshot_is_equal_until_something_changes_and_then_names_it() {
     let a = lab.machine("a", Base::Bookworm);
     a.must(&["nft", "add table inet found; add chain inet found c { type filter hook input priority 0; }; add rule inet found c counter accept"]);
     a.write("/etc/found.conf", "found");
+    a.write("/etc/noted.conf", "noted");
     let before = a.snapshot();
     let _ = reaches(&a, &a);
     a.snapshot().assert_unchanged_since(&before);
 
     a.write_mode("/etc/found.conf", b"changed", 0o600);
     a.write("/etc/new.conf", "new");
+    a.give_attribute("/etc/noted.conf", "user.note", b"mine");
     a.must(&["rm", "/etc/issue"]);
     a.must(&["systemctl", "restart", "ssh"]);
     a.must(&["systemctl", "disable", "ssh"]);
@@ -136,6 +138,7 @@ fn a_snapshot_is_equal_until_something_changes_and_then_names_it() {
         "changed: file /etc/found.conf: content ",
         "mode 0644 → 0600",
         "new: file /etc/new.conf",
+        "changed: file /etc/noted.conf: attributes none → user.note=mine",
         "gone: file /etc/issue",
         "changed: unit ssh.service: at boot enabled → disabled, invocation ",
         "+\t\ttcp dport 8080 drop",

@@ -12,5 +12,7 @@ mod own;
 mod packages;
 mod refused;
 mod resources;
+mod unit_kinds;
 mod units;
 mod up_root;
+mod volumes;

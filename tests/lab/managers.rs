@@ -4,6 +4,8 @@
 use serde_json::Value;
 use tenure_tests::lab::{Base, Machine, Pair};
 
+mod states;
+
 /// What differs between the two as an operator types it.
 struct Manager {
     word: &'static str,
@@ -12,6 +14,7 @@ struct Manager {
     install: &'static [&'static str],
     /// Brings the first one by hand, for a shell; no source was read yet.
     first: &'static str,
+    anew: &'static [&'static str],
     query: &'static [&'static str],
 }
 
@@ -20,6 +23,7 @@ const DNF: Manager = Manager {
     prefix: "r",
     install: &["dnf", "-y", "-q", "install"],
     first: "dnf -y -q install r-found",
+    anew: &["dnf", "-y", "-q", "reinstall"],
     query: &["rpm", "-q", "--queryformat", "%{VERSION}-%{RELEASE}"],
 };
 const PACMAN: Manager = Manager {
@@ -27,6 +31,7 @@ const PACMAN: Manager = Manager {
     prefix: "p",
     install: &["pacman", "-S", "--noconfirm"],
     first: "pacman -U --noconfirm /srv/pac/p-found-*",
+    anew: &["pacman", "-S", "--noconfirm"],
     query: &["pacman", "-Q"],
 };
 
@@ -206,6 +211,14 @@ fn a_script_that_fails_is_told(world: &World) {
     world.pair.wait("it is told, once", |pair| pair.told("package_remark", Some(&world.key("badpost"))) == 1);
     let said = world.pair.tenure(&["events", "--json"]).must();
     assert!(said.contains("I am broken"), "{said}");
+    // No database knows of it; it is told until its operator has seen to it.
+    let why = world.wait_for_code("badpost", "unchanged", "package_script_failed");
+    assert!(why.contains("I am broken") && why.contains(world.manager.anew[0]), "{why}");
+    world.node().must(&[world.manager.anew, &[&world.name("badpost")]].concat());
+    world.pair.wait("it is told no longer", |pair| {
+        let badpost = pair.resource(&world.key("badpost"));
+        badpost["outcome"] == "unchanged" && badpost["code"] == Value::Null
+    });
 }
 
 fn what_cannot_be_had_is_said(world: &World) {

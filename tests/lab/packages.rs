@@ -36,7 +36,8 @@ fn declare(pair: &Pair, names: &[&str]) {
 
 /// The transaction of the host's that runs: its unit, and the process in it.
 fn transaction(machine: &Machine) -> (String, String) {
-    let units = machine.must(&["systemctl", "list-units", "--plain", "--no-legend", "tenure-host-apt-*"]);
+    let units =
+        machine.must(&["systemctl", "list-units", "--plain", "--no-legend", "tenure-host-packages-*"]);
     assert_eq!(units.lines().count(), 1, "one transaction: {units}");
     let unit = units.split_whitespace().next().unwrap_or_default().to_owned();
     let pid = machine.must(&["systemctl", "show", "--value", "--property=MainPID", &unit]);
@@ -64,7 +65,7 @@ fn a_restart_waits_for_the_transaction(pair: &Pair) {
     pair.wait_for_resource("package:slow");
     assert_eq!((lines(&pair.b, "slow.begun"), lines(&pair.b, "slow.done")), (1, 1));
     assert_eq!(pair.owned()["package:slow"], "created");
-    let gone = ["systemctl", "list-units", "--all", "--plain", "--no-legend", "tenure-host-apt-*"];
+    let gone = ["systemctl", "list-units", "--all", "--plain", "--no-legend", "tenure-host-packages-*"];
     assert_eq!(pair.b.must(&gone), "");
     assert_dpkg_is_whole(&pair.b);
 }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub use apt::{AptRepository, Trust};
 pub use base::Base;
 pub use deb::Deb;
-pub use machine::Machine;
+pub use machine::{Machine, Volume};
 pub use pair::{PORT, Pair, SOON};
 pub use proxy::{Direction, Proxy};
 pub use snapshot::{Difference, Snapshot};

@@ -37,6 +37,13 @@ pub fn folder() -> &'static Path {
     })
 }
 
+/// What the unit of the host sets in its environment. The text is built in, for programs that are carried elsewhere.
+fn of_the_unit() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let lines = include_str!("../../packaging/tenure-host.service").lines();
+    let set = lines.filter_map(|line| line.strip_prefix("Environment="));
+    set.flat_map(str::split_whitespace).filter_map(|word| word.split_once('='))
+}
+
 fn of_the_package_under_test(name: &std::ffi::OsStr) -> bool {
     let name = name.as_encoded_bytes();
     [b"CARGO_PKG_".as_slice(), b"CARGO_MANIFEST_"].iter().any(|start| name.starts_with(start))
@@ -83,14 +90,20 @@ pub fn run_as(user: u32, program: &Path, arguments: &[&str], folder_of_work: &Pa
 /// How long any program takes from its start to its end, which must be a good one. What it says goes nowhere: nobody
 /// is waited for but the program.
 pub fn timed(program: &Path, arguments: &[&str]) -> Duration {
+    let (took, status) = ended(program, arguments, &[]);
+    assert!(status.success(), "{} ended with {status}", program.display());
+    took
+}
+
+/// The same in an environment with more in it, however the program ends; a program without a path is looked for.
+pub fn ended(program: &Path, arguments: &[&str], environment: &[(&str, String)]) -> (Duration, ExitStatus) {
     let mut command = Command::new(program);
     command.args(arguments).env_remove("TENURE_SOCKET").stdin(Stdio::null()).stdout(Stdio::null());
+    command.envs(environment.iter().map(|(name, value)| (name, value)));
     let began = Instant::now();
     let status =
         command.status().unwrap_or_else(|error| panic!("{} does not start: {error}", program.display()));
-    let took = began.elapsed();
-    assert!(status.success(), "{} ended with {status}", program.display());
-    took
+    (began.elapsed(), status)
 }
 
 fn end(mut command: Command, name: &str) -> Ran {
@@ -129,10 +142,14 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts a program of ours with its output in `log`.
+    /// Starts a program of ours with its output in `log`; the host as its unit does.
     pub fn start(name: &str, arguments: &[&str], environment: &[(&str, &str)], log: PathBuf) -> Self {
         let file = File::options().create(true).append(true).open(&log).expect("the log can be written");
-        let child = Command::new(folder().join(name))
+        let mut command = Command::new(folder().join(name));
+        if name == "tenure-host" {
+            command.envs(of_the_unit());
+        }
+        let child = command
             .args(arguments)
             .envs(environment.iter().copied())
             .stdin(Stdio::null())
@@ -211,5 +228,16 @@ impl Drop for Running {
         if std::thread::panicking() && !self.log.as_os_str().is_empty() {
             eprintln!("--- what {} said ---\n{}", self.name, self.said());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_started_with_what_its_unit_sets_for_its_memory() {
+        let set: Vec<_> = of_the_unit().collect();
+        assert!(set.contains(&("MALLOC_ARENA_MAX", "1")) && set.len() == 3, "{set:?}");
     }
 }

@@ -287,7 +287,7 @@ fn a_file_that_the_file_system_does_not_take_is_refused_for_its_own_reason_and_s
         let mut sandbox = Sandbox::enrolled(&[]);
         sandbox.module(&declared("before"));
         sandbox.declare(&[]).expect(0);
-        drop(sandbox.host.take().map(Running::stop));
+        let _ = sandbox.host.take().map(Running::stop);
         let library = compiled(&sandbox, REFUSING);
         sandbox.spawn_host(&[("LD_PRELOAD", &library), ("WRITES_END_WITH", errno)]);
         sandbox.module(&declared("after"));

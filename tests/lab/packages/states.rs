@@ -178,7 +178,8 @@ fn a_name_that_is_only_provided_or_essential_is_told_as_that(pair: &Pair) {
     assert_eq!(pair.b.sh("dpkg-query -W -f '${db:Status-Status}' prov-a 2>/dev/null").stdout.trim(), "");
 }
 
-fn states_on(base: Base) {
+/// A pair whose node has a source with whatever is odd of packages.
+fn raised(base: Base) -> Pair {
     let pair = Pair::raised_on("states", base);
     let repository = AptRepository::new(&pair.lab, Trust::Signed);
     let conffile = |name: &str, version: &str| {
@@ -219,32 +220,65 @@ fn states_on(base: Base) {
     ];
     repository.add_all(&packages);
     pair.b.use_apt(&repository);
+    pair
+}
+
+fn kept_on(base: Base) {
+    let pair = raised(base);
     what_is_held_stays_and_is_as_declared_where_it_is_what_is_declared(&pair);
     configuration_is_kept_and_what_is_declared_wins(&pair);
+}
+
+fn half_done_on(base: Base) {
+    let pair = raised(base);
     a_script_that_fails_is_a_failure_in_its_own_words(&pair);
     leftovers_are_not_installed(&pair);
     triggers_that_are_due_are_no_failure(&pair);
+}
+
+fn named_on(base: Base) {
+    let pair = raised(base);
     versions_are_exact_prefixes_and_ordered_as_dpkg_orders_them(&pair);
     of_two_architectures_the_machines_own_is_meant_and_both_are_of_one_version(&pair);
     a_name_that_is_only_provided_or_essential_is_told_as_that(&pair);
 }
 
-// rule: H-25
 // case: O-09
 // case: O-12
+#[test]
+fn a_package_on_hold_and_what_its_operator_configured_are_kept_on_debian_12() {
+    kept_on(Base::Bookworm);
+}
+
+// case: O-09
+// case: O-12
+#[test]
+fn a_package_on_hold_and_what_its_operator_configured_are_kept_on_debian_13() {
+    kept_on(Base::Trixie);
+}
+
 // case: O-13
 // case: O-14
 #[test]
-fn whatever_dpkg_says_of_packages_is_told_as_it_is_on_debian_12() {
-    states_on(Base::Bookworm);
+fn what_is_half_configured_left_over_or_waits_for_its_triggers_is_told_apart_on_debian_12() {
+    half_done_on(Base::Bookworm);
+}
+
+// case: O-13
+// case: O-14
+#[test]
+fn what_is_half_configured_left_over_or_waits_for_its_triggers_is_told_apart_on_debian_13() {
+    half_done_on(Base::Trixie);
 }
 
 // rule: H-25
-// case: O-09
-// case: O-12
-// case: O-13
-// case: O-14
 #[test]
-fn whatever_dpkg_says_of_packages_is_told_as_it_is_on_debian_13() {
-    states_on(Base::Trixie);
+fn versions_architectures_and_names_that_are_only_provided_are_what_dpkg_takes_them_for_on_debian_12() {
+    named_on(Base::Bookworm);
+}
+
+// rule: H-25
+#[test]
+fn versions_architectures_and_names_that_are_only_provided_are_what_dpkg_takes_them_for_on_debian_13() {
+    named_on(Base::Trixie);
 }

@@ -19,12 +19,14 @@ pub enum Base {
     Trixie,
     /// Debian 12 with dnf and pacman beside apt, each with a repository of tiny packages.
     Managers,
+    /// Debian 12 with what else keeps files as they are wanted, and nothing of it running.
+    Peers,
 }
 
 impl Base {
     fn suite(self) -> &'static str {
         match self {
-            Self::Bookworm | Self::Managers => "bookworm",
+            Self::Bookworm | Self::Managers | Self::Peers => "bookworm",
             Self::Trixie => "trixie",
         }
     }
@@ -33,6 +35,7 @@ impl Base {
         match self {
             Self::Bookworm | Self::Trixie => PACKAGES.to_owned(),
             Self::Managers => format!("{PACKAGES},{MANAGERS}"),
+            Self::Peers => format!("{PACKAGES},{PEERS}"),
         }
     }
 
@@ -41,6 +44,7 @@ impl Base {
         match self {
             Self::Bookworm | Self::Trixie => "",
             Self::Managers => include_str!("managers.sh"),
+            Self::Peers => ASLEEP,
         }
     }
 
@@ -100,6 +104,13 @@ const PACKAGES: &str = "systemd,systemd-sysv,dbus,iproute2,iputils-ping,nftables
 /// dnf and pacman, and what makes packages and repositories for them.
 const MANAGERS: &str =
     "dnf,dnf-plugins-core,rpm,createrepo-c,pacman-package-manager,makepkg,libarchive-tools,fakeroot";
+
+/// What the benchmarks run beside the host.
+const PEERS: &str = "rsync,cfengine3,ansible-core,puppet-agent,nats-server";
+
+/// The daemons among them would work beside what is measured.
+const ASLEEP: &str =
+    "systemctl --quiet mask cfengine3 cf-execd cf-monitord cf-serverd puppet nats-server rsync";
 
 const INSIDE: &str = "/root/packages.sh";
 

@@ -21,9 +21,11 @@ use super::wait::try_for;
 use crate::wait::until_true;
 
 use link::Link;
+pub use volume::Volume;
 
 mod inside;
 mod link;
+mod volume;
 
 /// A machine of the lab.
 pub struct Machine {

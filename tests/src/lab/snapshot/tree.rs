@@ -30,7 +30,11 @@ fn read_folder(root: &Path, inside: &str, device: u64, facts: &mut Facts) {
         if metadata.is_dir() && metadata.dev() != device {
             continue;
         }
-        facts.insert(format!("file {path}"), describe(&entry.path(), &metadata));
+        let mut known = describe(&entry.path(), &metadata);
+        if PRIVATE.rsplit_once('/').is_some_and(|(folder, _)| folder == path) {
+            known.remove("time");
+        }
+        facts.insert(format!("file {path}"), known);
         if metadata.is_dir() {
             read_folder(root, &path, device, facts);
         }
@@ -43,7 +47,12 @@ fn describe(path: &Path, metadata: &Metadata) -> BTreeMap<&'static str, String> 
         ("owner", format!("{}:{}", metadata.uid(), metadata.gid())),
     ]);
     let kind = metadata.file_type();
+    facts.extend(attributes(path).map(|attributes| ("attributes", attributes)));
+    // Whatever is done to it, and be it undone again, moves this time, which nobody can set back. A directory has it
+    // moved by what comes and goes in it, a device or a link by what only uses it on some file systems.
     if kind.is_file() {
+        facts.insert("touched", format!("{}.{:09}", metadata.ctime(), metadata.ctime_nsec()));
+        facts.insert("names", metadata.nlink().to_string());
         facts.insert("kind", "file".to_owned());
         facts.insert("time", format!("{}.{:09}", metadata.mtime(), metadata.mtime_nsec()));
         facts.insert("content", digest(path).unwrap_or_else(|error| error.to_string()));
@@ -55,12 +64,33 @@ fn describe(path: &Path, metadata: &Metadata) -> BTreeMap<&'static str, String> 
         );
     } else if kind.is_dir() {
         facts.insert("kind", "directory".to_owned());
+        facts.insert("time", format!("{}.{:09}", metadata.mtime(), metadata.mtime_nsec()));
     } else if kind.is_char_device() || kind.is_block_device() {
         facts.insert("kind", format!("device {}", metadata.rdev()));
     } else {
         facts.insert("kind", "pipe or socket".to_owned());
     }
     facts
+}
+
+/// Extended attributes, access lists and capabilities among them; none where it has none.
+fn attributes(path: &Path) -> Option<String> {
+    let mut list = vec![0_u8; 64 * 1024];
+    let length = rustix::fs::llistxattr(path, list.as_mut_slice()).ok()?;
+    let mut names: Vec<&[u8]> =
+        list[..length].split(|byte| *byte == 0).filter(|name| !name.is_empty()).collect();
+    // What an overlay notes for itself is told by no machine above it.
+    names.retain(|name| !name.starts_with(b"trusted.overlay."));
+    names.sort_unstable();
+    let value = |name: &&[u8]| {
+        let mut value = vec![0_u8; 64 * 1024];
+        let length =
+            rustix::fs::lgetxattr(path, *name, value.as_mut_slice()).map_err(|errno| errno.to_string());
+        let value = length.map(|length| value[..length].escape_ascii().to_string());
+        format!("{}={}", name.escape_ascii(), value.unwrap_or_else(|errno| errno))
+    };
+    let all: Vec<String> = names.iter().map(value).collect();
+    (!all.is_empty()).then(|| all.join(" "))
 }
 
 fn digest(path: &Path) -> io::Result<String> {
