@@ -16,7 +16,7 @@ use tenure_protocol::resource::{ResourceKey, Spec};
 
 use super::plan::Sight;
 use crate::ground::own::Own;
-use crate::resource::remark::CONFIGURATION_KEPT;
+use crate::resource::remark::{CONFIGURATION_KEPT, SCRIPT_FAILED};
 use crate::resource::{Accounts, Reading, Recall, SAME_PLACE, Seen, Site, Trouble};
 use crate::store::{Record, State};
 
@@ -209,8 +209,9 @@ fn restless<'d>(
 fn is_still(line: &ResourceOutcome) -> bool {
     let code = line.code.as_deref();
     match line.outcome {
-        // What lies beside a configuration is looked for by an ordinary pass alone, and is told until it is gone.
-        Outcome::Unchanged | Outcome::Held => code != Some(CONFIGURATION_KEPT),
+        // What lies beside a configuration, and whether a script has run again, an ordinary pass alone looks for; either is
+        // told until it is gone.
+        Outcome::Unchanged | Outcome::Held => !matches!(code, Some(CONFIGURATION_KEPT | SCRIPT_FAILED)),
         // This version of the host does not learn it.
         Outcome::Refused => matches!(code, Some("unsupported_kind" | "unsupported_field")),
         Outcome::Applied
@@ -314,5 +315,32 @@ impl Looked {
         let complete = recall.len() == many && asked.len() + many == declaration.resources().count();
         let unread = asked.iter().any(|asked| matches!(&asked.seen, Seen::Unit(shown) if shown.needs_reload));
         Self { recall, asked, partly, complete, unread }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_until_its_cause_is_gone_is_asked_for_in_each_pass() {
+        let line = |outcome, code: Option<&str>| ResourceOutcome {
+            key: "package:hello".to_owned(),
+            module: "base".to_owned(),
+            outcome,
+            since: Millis(1),
+            count: 1,
+            code: code.map(str::to_owned),
+            reason: None,
+        };
+        assert!(is_still(&line(Outcome::Unchanged, None)) && is_still(&line(Outcome::Held, Some("found"))));
+        for code in [CONFIGURATION_KEPT, SCRIPT_FAILED] {
+            assert!(!is_still(&line(Outcome::Unchanged, Some(code))), "{code}");
+        }
+        assert!(is_still(&line(Outcome::Refused, Some("unsupported_field"))));
+        assert!(
+            !is_still(&line(Outcome::Refused, Some("path_is_link"))),
+            "it may be another by the next pass"
+        );
     }
 }
