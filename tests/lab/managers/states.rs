@@ -170,7 +170,7 @@ fn what_a_transaction_left_that_was_cut_short_is_told(world: &World, left: &[(&s
     if world.manager.word == "pacman" {
         world.node().must(&["rm", "/var/lib/pacman/db.lck"]);
     }
-    world.node().must(&[world.manager.anew, &[&world.name("slow")]].concat());
+    world.bring_anew("slow");
     world.assert_nothing_to_do(u64::try_from(slow.len()).unwrap());
     assert_eq!(world.pair.resource(&world.key("slow"))["code"], serde_json::Value::Null);
 }
