@@ -48,10 +48,7 @@ pub struct Walker<'a> {
     own: &'a Own,
     root: Arc<Dir>,
     trust: Trust,
-    /// What was found on the way so far, by path; none: it is missing.
-    open: Mutex<HashMap<String, Option<Arc<Dir>>>>,
-    /// Whether what is missing is taken to be missing until the end of this walk.
-    keeps_gaps: bool,
+    open: Mutex<HashMap<String, Arc<Dir>>>,
 }
 
 /// Why the directory of a path was not reached.
@@ -124,21 +121,14 @@ impl<'a> Walker<'a> {
             mount: OnceLock::new(),
             keeps_times: OnceLock::new(),
         };
-        Ok(Self { own, root: Arc::new(root), trust, open: Mutex::default(), keeps_gaps: false })
+        Ok(Self { own, root: Arc::new(root), trust, open: Mutex::default() })
     }
 
     /// The same root, with nothing kept open: what was moved meanwhile is not mistaken for what lies at the path now.
     #[must_use]
     pub fn fresh(&self) -> Self {
         let (own, root, trust) = (self.own, Arc::clone(&self.root), self.trust);
-        Self { own, root, trust, open: Mutex::default(), keeps_gaps: false }
-    }
-
-    /// The same for a walk that only looks: what is missing once counts as missing to its end, as what is there does.
-    #[must_use]
-    pub fn only_looking(mut self) -> Self {
-        self.keeps_gaps = true;
-        self
+        Self { own, root, trust, open: Mutex::default() }
     }
 
     /// The directory that `path` lies in, and its name there.
@@ -237,22 +227,16 @@ impl<'a> Walker<'a> {
     fn directory(&self, path: &str) -> Result<Arc<Dir>, WalkError> {
         let Some((above, name)) = path.rsplit_once('/') else { return Ok(Arc::clone(&self.root)) };
         if let Some(known) = self.open.lock().unwrap_or_else(PoisonError::into_inner).get(path) {
-            return known.clone().ok_or_else(|| WalkError::Missing { at: shown(path, 200) });
+            return Ok(Arc::clone(known));
         }
         let above = self.directory(above)?;
-        let found = self.step(&above, name, path, &mut MOST_LINKS.clone());
-        let known = match &found {
-            Ok(dir) => Some(Arc::clone(dir)),
-            // Everything below it is missing too: each of ten thousand files would look for it anew.
-            Err(WalkError::Missing { .. }) if self.keeps_gaps => None,
-            Err(_) => return found,
-        };
+        let found = self.step(&above, name, path, &mut MOST_LINKS.clone())?;
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.len() >= MOST_OPEN {
             open.clear();
         }
-        open.insert(path.to_owned(), known);
-        found
+        open.insert(path.to_owned(), Arc::clone(&found));
+        Ok(found)
     }
 
     /// One name further. `path` is how the declaration spells where we are.

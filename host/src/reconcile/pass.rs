@@ -233,7 +233,7 @@ fn go<T>(
         tools.finish_packages();
     }
     let own = Own::look(input.ground);
-    let walker = Walker::new(input.ground, &own)?.only_looking();
+    let walker = Walker::new(input.ground, &own)?;
     let accounts = Arc::new(Accounts::read(&walker));
     let site = Site {
         walker,
