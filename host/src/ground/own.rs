@@ -217,7 +217,7 @@ impl Own {
 
     /// What `inode` is to us.
     pub fn touch(&self, inode: Inode) -> Touch {
-        if self.ours.contains(&inode) || self.inside().contains(&inode) {
+        if self.ours.contains(&inode) || self.is_inside(inode) {
             Touch::Ours
         } else if self.above.contains_key(&inode) {
             Touch::Above
@@ -266,23 +266,27 @@ impl Own {
         (!self.above.contains_key(&inode)).then_some(inode)
     }
 
-    fn inside(&self) -> &HashSet<Inode> {
-        self.inside.get_or_init(|| {
-            let (mut inside, mut folders) = (HashSet::new(), Vec::new());
-            let units = UNIT_PLACES.iter().flat_map(|place| UNIT_NAMES.map(|name| format!("{place}/{name}")));
-            folders.extend(PLACES.map(str::to_owned).into_iter().chain(units));
-            let at = |place: String| self.root.join(place.trim_start_matches('/'));
-            let mut folders: Vec<PathBuf> = folders.into_iter().map(at).collect();
-            while let Some(folder) = folders.pop() {
-                for entry in folder.read_dir().into_iter().flatten().flatten() {
-                    let Ok(seen) = entry.metadata() else { continue };
-                    inside.insert(Inode { dev: seen.dev(), ino: seen.ino() });
-                    folders.extend(seen.is_dir().then(|| entry.path()));
-                    inside.extend(seen.is_symlink().then(|| self.led_to(&entry.path())).flatten());
-                }
+    /// What comes and goes in ours, such as the log of the store, leaves its number to whatever is made next, wherever that
+    /// is: so a number that was found there has to be there still.
+    fn is_inside(&self, inode: Inode) -> bool {
+        self.inside.get_or_init(|| self.look_inside()).contains(&inode) && self.look_inside().contains(&inode)
+    }
+
+    fn look_inside(&self) -> HashSet<Inode> {
+        let (mut inside, mut folders) = (HashSet::new(), Vec::new());
+        let units = UNIT_PLACES.iter().flat_map(|place| UNIT_NAMES.map(|name| format!("{place}/{name}")));
+        folders.extend(PLACES.map(str::to_owned).into_iter().chain(units));
+        let at = |place: String| self.root.join(place.trim_start_matches('/'));
+        let mut folders: Vec<PathBuf> = folders.into_iter().map(at).collect();
+        while let Some(folder) = folders.pop() {
+            for entry in folder.read_dir().into_iter().flatten().flatten() {
+                let Ok(seen) = entry.metadata() else { continue };
+                inside.insert(Inode { dev: seen.dev(), ino: seen.ino() });
+                folders.extend(seen.is_dir().then(|| entry.path()));
+                inside.extend(seen.is_symlink().then(|| self.led_to(&entry.path())).flatten());
             }
-            inside
-        })
+        }
+        inside
     }
 }
 

@@ -29,13 +29,14 @@ impl Engine<'_> {
         let young = self.site.tools.age(shown.began).is_some_and(|age| age < YOUNG);
         if shown.again || (has_fallen || shown.restarts >= OFTEN && young) && !shown.passes {
             let name = &spec.name;
-            let times =
-                if shown.restarts == 1 { "once".to_owned() } else { format!("{} times", shown.restarts) };
             let how = if shown.again { format!("; it ended with {}", shown.result) } else { String::new() };
-            let reason = format!(
-                "it was started anew by itself {times} and does not stay up{how}; `journalctl -u {name}` on the \
-                 machine says why"
-            );
+            let what = match shown.restarts {
+                // It has fallen for the first time, and waits.
+                0 => format!("it ended with {}, and is to be started anew by itself", shown.result),
+                1 => format!("it was started anew by itself once and does not stay up{how}"),
+                times => format!("it was started anew by itself {times} times and does not stay up{how}"),
+            };
+            let reason = format!("{what}; `journalctl -u {name}` on the machine says why");
             return Err(Trouble::failed("unit_died", reason));
         }
         let before = self.book.before(&format!("unit:{}", spec.name));

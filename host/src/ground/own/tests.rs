@@ -70,3 +70,19 @@ fn the_ground_is_made_once_and_a_state_directory_that_was_open_is_closed() {
     assert_eq!(ground.socket(), folder.path().join("run/tenure-host/api.sock"));
     assert_eq!(Ground::machine().store(), Path::new("/var/lib/tenure-host/store.db"));
 }
+
+// rule: H-02
+#[test]
+fn what_went_from_ours_leaves_its_number_to_whatever_is_made_next_and_that_is_not_ours() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |path: &str| folder.path().join(path);
+    std::fs::create_dir_all(at("var/lib/tenure-host")).unwrap();
+    std::fs::create_dir_all(at("srv")).unwrap();
+    std::fs::write(at("var/lib/tenure-host/store.db-wal"), "").unwrap();
+    std::fs::hard_link(at("var/lib/tenure-host/store.db-wal"), at("srv/next")).unwrap();
+    let own = Own::look(&Ground::new(folder.path(), true));
+    let next = inode(&at("srv/next")).unwrap();
+    assert_eq!(own.touch(next), Touch::Ours, "both are one file");
+    std::fs::remove_file(at("var/lib/tenure-host/store.db-wal")).unwrap();
+    assert_eq!(own.touch(next), Touch::No, "by this name nothing of ours is reached any more");
+}

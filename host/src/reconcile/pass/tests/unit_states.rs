@@ -200,6 +200,22 @@ fn a_unit_that_is_found_up_between_two_of_its_falls_is_failed_and_not_begun_besi
     assert_eq!(line_of(&mut machine, NGINX).0, Unchanged);
 }
 
+// rule: H-09
+#[test]
+fn a_unit_that_is_met_in_its_first_fall_is_failed_and_is_not_said_to_have_been_started_anew() {
+    let mut machine = Machine::with_programs();
+    let mut falls = unit("auto-restart", "enabled");
+    falls.result = "exit-code";
+    machine.has_unit("nginx.service", falls);
+    machine.unit("nginx.service", up(), &[]);
+    let done = machine.pass();
+    assert_eq!(outcome(&done, NGINX), (Failed, Some("unit_died".to_owned())));
+    let said = "it ended with exit-code, and is to be started anew by itself; `journalctl -u nginx.service` on the \
+                machine says why";
+    assert_eq!(reason(&done, NGINX), said);
+    assert_eq!(machine.acts(), Vec::<String>::new(), "systemd does that");
+}
+
 #[test]
 fn what_does_not_come_up_in_time_is_outstanding_and_systemd_goes_on_with_it() {
     let mut machine = Machine::with_programs();
