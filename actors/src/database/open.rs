@@ -198,6 +198,9 @@ fn connect(path: &Path, access: OpenFlags) -> Result<Connection, OpenError> {
     let connection = Connection::open_with_flags(path, flags).map_err(|error| sql(path, error))?;
     connection.busy_timeout(BUSY_TIMEOUT).map_err(|error| sql(path, error))?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    // A statement is planned once, and not anew for each value it is given.
+    let planned = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true);
+    planned.map_err(|error| sql(path, error))?;
     Ok(connection)
 }
 

@@ -31,9 +31,8 @@ impl Readers {
     ) -> Result<T, DatabaseError> {
         let lent = Lent { connection: Some(self.borrow()?), readers: self };
         // One transaction, so that two queries of one look see the same state. Dropped, it ends and changed nothing.
-        let connection = lent.connection.as_ref().ok_or(DatabaseError::Closed)?;
-        let snapshot = connection.unchecked_transaction()?;
-        Ok(look(&snapshot)?)
+        let snapshot = Snapshot::of(lent.connection.as_ref().ok_or(DatabaseError::Closed)?)?;
+        Ok(look(snapshot.0)?)
     }
 
     /// Without a transaction around it, for a statement that makes its own.
@@ -61,6 +60,27 @@ impl Readers {
 
     fn lock(&self) -> MutexGuard<'_, Option<Vec<Connection>>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A transaction of a connection that cannot write: begun and ended by statements that are kept.
+struct Snapshot<'c>(&'c Connection);
+
+impl<'c> Snapshot<'c> {
+    fn of(connection: &'c Connection) -> rusqlite::Result<Self> {
+        connection.prepare_cached("BEGIN DEFERRED")?.execute(())?;
+        Ok(Self(connection))
+    }
+}
+
+impl Drop for Snapshot<'_> {
+    fn drop(&mut self) {
+        // Some errors end it by themselves.
+        let is_over = self.0.is_autocommit();
+        let ended = || self.0.prepare_cached("ROLLBACK")?.execute(());
+        if !is_over && let Err(error) = ended() {
+            tracing::debug!(%error, "a look at the store was not ended");
+        }
     }
 }
 
