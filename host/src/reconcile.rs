@@ -32,6 +32,7 @@ mod survey;
 mod trigger;
 mod turn;
 mod units;
+mod written;
 
 pub use actor::{Reconcile, Setting};
 pub use memory::{Memory, SharedMemory};

@@ -85,8 +85,6 @@ pub const FILE_PLACED: Step = Step::named("file.placed");
 pub const DIRECTORY_PLACED: Step = Step::named("directory.placed");
 /// A new file has taken the place of the one before.
 pub const FILE_REPLACED: Step = Step::named("file.replaced");
-/// The temporary name is gone.
-pub const TEMPORARY_GONE: Step = Step::named("temporary.gone");
 /// A file stands with another owner or mode.
 pub const FILE_SET: Step = Step::named("file.set");
 /// A directory does.
@@ -123,7 +121,7 @@ pub const UNITS_READ: Step = Step::named("units.read");
 pub const UNITS_FORGOTTEN: Step = Step::named("units.forgotten");
 
 /// What every host passes on its way, also in a folder.
-pub const STEPS: [Step; 46] = [
+pub const STEPS: [Step; 45] = [
     STORE_CREATED,
     STORE_BEGUN,
     LOG_MISSED,
@@ -160,7 +158,6 @@ pub const STEPS: [Step; 46] = [
     FILE_PLACED,
     DIRECTORY_PLACED,
     FILE_REPLACED,
-    TEMPORARY_GONE,
     FILE_SET,
     DIRECTORY_SET,
     FILE_REMOVED,

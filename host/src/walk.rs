@@ -48,7 +48,10 @@ pub struct Walker<'a> {
     own: &'a Own,
     root: Arc<Dir>,
     trust: Trust,
-    open: Mutex<HashMap<String, Arc<Dir>>>,
+    /// What was found on the way so far, by path; none: it is missing.
+    open: Mutex<HashMap<String, Option<Arc<Dir>>>>,
+    /// Whether what is missing is taken to be missing until the end of this walk.
+    keeps_gaps: bool,
 }
 
 /// Why the directory of a path was not reached.
@@ -98,7 +101,7 @@ struct Trust {
 
 /// What the kernel follows too.
 const MOST_LINKS: u32 = 40;
-/// A service may have as few as 1024 descriptors, and three walks at the same time; past this many one begins anew.
+/// A service may have as few as 1024 descriptors, and four walks at the same time; past this many one begins anew.
 const MOST_OPEN: usize = 128;
 /// To reach things through, never to read or write: opening a device or a pipe this way does nothing to it.
 const THROUGH: OFlag = OFlag::O_PATH.union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
@@ -121,14 +124,21 @@ impl<'a> Walker<'a> {
             mount: OnceLock::new(),
             keeps_times: OnceLock::new(),
         };
-        Ok(Self { own, root: Arc::new(root), trust, open: Mutex::default() })
+        Ok(Self { own, root: Arc::new(root), trust, open: Mutex::default(), keeps_gaps: false })
     }
 
     /// The same root, with nothing kept open: what was moved meanwhile is not mistaken for what lies at the path now.
     #[must_use]
     pub fn fresh(&self) -> Self {
         let (own, root, trust) = (self.own, Arc::clone(&self.root), self.trust);
-        Self { own, root, trust, open: Mutex::default() }
+        Self { own, root, trust, open: Mutex::default(), keeps_gaps: false }
+    }
+
+    /// The same for a walk that only looks: what is missing once counts as missing to its end, as what is there does.
+    #[must_use]
+    pub fn only_looking(mut self) -> Self {
+        self.keeps_gaps = true;
+        self
     }
 
     /// The directory that `path` lies in, and its name there.
@@ -227,16 +237,22 @@ impl<'a> Walker<'a> {
     fn directory(&self, path: &str) -> Result<Arc<Dir>, WalkError> {
         let Some((above, name)) = path.rsplit_once('/') else { return Ok(Arc::clone(&self.root)) };
         if let Some(known) = self.open.lock().unwrap_or_else(PoisonError::into_inner).get(path) {
-            return Ok(Arc::clone(known));
+            return known.clone().ok_or_else(|| WalkError::Missing { at: shown(path, 200) });
         }
         let above = self.directory(above)?;
-        let found = self.step(&above, name, path, &mut MOST_LINKS.clone())?;
+        let found = self.step(&above, name, path, &mut MOST_LINKS.clone());
+        let known = match &found {
+            Ok(dir) => Some(Arc::clone(dir)),
+            // Everything below it is missing too: each of ten thousand files would look for it anew.
+            Err(WalkError::Missing { .. }) if self.keeps_gaps => None,
+            Err(_) => return found,
+        };
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.len() >= MOST_OPEN {
             open.clear();
         }
-        open.insert(path.to_owned(), Arc::clone(&found));
-        Ok(found)
+        open.insert(path.to_owned(), known);
+        found
     }
 
     /// One name further. `path` is how the declaration spells where we are.

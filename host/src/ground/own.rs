@@ -4,6 +4,7 @@
 //! names its unit has.
 
 use std::collections::{HashMap, HashSet};
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -32,7 +33,7 @@ pub struct Own {
     /// something else.
     above: HashMap<Inode, String>,
     /// Everything that lies in ours: by a second name or a mount of its own it is reached from elsewhere.
-    inside: OnceLock<HashSet<Inode>>,
+    inside: OnceLock<(HashSet<Inode>, bool)>,
     /// The other names of our unit.
     aliases: OnceLock<HashSet<String>>,
 }
@@ -267,26 +268,37 @@ impl Own {
     }
 
     /// What comes and goes in ours, such as the log of the store, leaves its number to whatever is made next, wherever that
-    /// is: so a number that was found there has to be there still.
+    /// is: so a number that was found there has to be there still. Where nobody can look again it counts as it did.
     fn is_inside(&self, inode: Inode) -> bool {
-        self.inside.get_or_init(|| self.look_inside()).contains(&inode) && self.look_inside().contains(&inode)
+        let (found, _) = self.inside.get_or_init(|| self.look_inside());
+        found.contains(&inode) && {
+            let (now, all) = self.look_inside();
+            !all || now.contains(&inode)
+        }
     }
 
-    fn look_inside(&self) -> HashSet<Inode> {
-        let (mut inside, mut folders) = (HashSet::new(), Vec::new());
+    /// What lies in ours, and whether that is all of it.
+    fn look_inside(&self) -> (HashSet<Inode>, bool) {
+        let (mut inside, mut folders, mut all) = (HashSet::new(), Vec::new(), true);
         let units = UNIT_PLACES.iter().flat_map(|place| UNIT_NAMES.map(|name| format!("{place}/{name}")));
         folders.extend(PLACES.map(str::to_owned).into_iter().chain(units));
         let at = |place: String| self.root.join(place.trim_start_matches('/'));
         let mut folders: Vec<PathBuf> = folders.into_iter().map(at).collect();
+        // What is not there, or is a file, has nothing in it.
+        let is_nothing = |error: &io::Error| {
+            matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+        };
         while let Some(folder) = folders.pop() {
-            for entry in folder.read_dir().into_iter().flatten().flatten() {
-                let Ok(seen) = entry.metadata() else { continue };
+            let entries = folder.read_dir().inspect_err(|error| all &= is_nothing(error));
+            for entry in entries.into_iter().flatten() {
+                let seen = entry.and_then(|entry| Ok((entry.metadata()?, entry)));
+                let Ok((seen, entry)) = seen.inspect_err(|error| all &= is_nothing(error)) else { continue };
                 inside.insert(Inode { dev: seen.dev(), ino: seen.ino() });
                 folders.extend(seen.is_dir().then(|| entry.path()));
                 inside.extend(seen.is_symlink().then(|| self.led_to(&entry.path())).flatten());
             }
         }
-        inside
+        (inside, all)
     }
 }
 

@@ -4,8 +4,7 @@
 //! leaves intents by which the next pass knows what is ours.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tenure_actors::clock::Clock;
 use tenure_actors::database::DatabaseError;
@@ -23,14 +22,11 @@ use super::reread::Unread;
 use super::trigger::Triggers;
 use crate::ground::own::is_unit_file;
 use crate::resource::package::{Declared, Names};
-use crate::resource::{Prepared, Remark, Site, Trouble};
+use crate::resource::{Remark, Site, Trouble};
 use crate::store::{Intent, LEAST_ROOM, Record, Store, StoreTrouble};
 
 /// The most resources of one group, and of one transaction (H-09).
 pub(super) const GROUP: usize = 64;
-/// So many syncs at the same time; more gained nothing on the disks that were measured.
-const IN_FLIGHT: usize = 16;
-
 /// What makes changes, and stops making them when they could not be recorded.
 pub(super) struct Engine<'a> {
     pub(super) site: Site<'a>,
@@ -65,6 +61,15 @@ pub(super) struct Engine<'a> {
     /// What was taken and not yet done, and the keys of it.
     taken: Vec<Item<'a>>,
     pending: HashSet<&'a ResourceKey>,
+}
+
+/// A group that was made and looked at again, before it is recorded.
+pub(super) struct Made<'g, 'a> {
+    group: &'g [Item<'a>],
+    /// What came of each, and what is to be said of it besides.
+    came: Vec<Result<Option<Remark>, Trouble>>,
+    records: Vec<Record>,
+    events: Vec<NodeEvent>,
 }
 
 impl<'a> Engine<'a> {
@@ -237,41 +242,8 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Files: a few threads write beside and sync, always some groups ahead, while this one puts group after group in
-    /// place. What was written ahead of a group that is not done any more is removed again.
-    fn flush_large(&mut self, taken: &[Item<'a>]) {
-        let site = self.site.fresh();
-        let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-        let (sender, receiver) = mpsc::channel();
-        let work = |sender: mpsc::Sender<_>| {
-            while let Some((at, item)) = claim(taken, &next).filter(|_| !stop.load(Ordering::Relaxed)) {
-                // Nobody waits for it any more: dropped, it is undone.
-                drop(sender.send((at, item.prepare(&site))));
-            }
-        };
-        let threads = if taken.iter().any(Item::changes) { taken.len().min(IN_FLIGHT) } else { 1 };
-        std::thread::scope(|scope| {
-            for _ in 0..threads {
-                let sender = sender.clone();
-                scope.spawn(|| work(sender));
-            }
-            drop(sender);
-            let mut ready = Ready { receiver, early: HashMap::new() };
-            for (number, group) in taken.chunks(GROUP).enumerate() {
-                self.note_changes(group);
-                if self.leave_if_halted(group) {
-                    stop.store(true, Ordering::Relaxed);
-                    continue;
-                }
-                let first = number * GROUP;
-                let placed = (first..first + group.len()).map(|at| place(ready.wait(at))).collect();
-                self.finish(group, placed);
-            }
-        });
-    }
-
     /// Notes what the service manager will have to read of a group.
-    fn note_changes(&mut self, group: &[Item<'a>]) {
+    pub(super) fn note_changes(&mut self, group: &[Item<'a>]) {
         if group.iter().any(|item| item.changes() && is_unit_file(&item.resource.key)) {
             self.note_unread();
         }
@@ -289,6 +261,12 @@ impl<'a> Engine<'a> {
 
     /// Syncs what was put in place, looks at it again, records it, and says it.
     pub(super) fn finish(&mut self, group: &[Item<'a>], attempts: Vec<Attempt>) {
+        let made = self.look_back(group, attempts);
+        self.record(made);
+    }
+
+    /// Syncs what was put in place, and looks at it again.
+    pub(super) fn look_back<'g>(&mut self, group: &'g [Item<'a>], attempts: Vec<Attempt>) -> Made<'g, 'a> {
         let begun: Vec<bool> = attempts.iter().map(|attempt| attempt.begun).collect();
         let unsynced = sync(attempts.iter().filter_map(|attempt| attempt.placed.as_ref().ok()?.as_ref()));
         let is_unit = |item: &Item<'_>| is_unit_file(&item.resource.key);
@@ -317,17 +295,17 @@ impl<'a> Engine<'a> {
                 None => {}
             }
         }
-        self.record(group, made, altered);
+        self.made(group, made, altered)
     }
 
-    /// Records all that worked, in one transaction, and says it. `altered`: what was put in place and changed at once
-    /// by somebody else; it is ours no less.
-    pub(super) fn record(
-        &mut self,
-        group: &[Item<'a>],
+    /// What is to be recorded of a group, and told of it. `altered`: what was put in place and changed at once by somebody
+    /// else; it is ours no less.
+    pub(super) fn made<'g>(
+        &self,
+        group: &'g [Item<'a>],
         made: Vec<Result<(Record, Option<Remark>), Trouble>>,
         altered: Vec<Record>,
-    ) {
+    ) -> Made<'g, 'a> {
         let records = made.iter().flatten().map(|(record, _)| record.clone()).chain(altered).collect();
         let worked = group.iter().zip(&made).filter(|(_, made)| made.is_ok());
         let drifts = worked.filter_map(|(item, _)| Some((DRIFT_REPAIRED, item, item.drift()?)));
@@ -339,12 +317,35 @@ impl<'a> Engine<'a> {
             self.book.event(kind, &item.resource.key.text(), text)
         };
         let events = drifts.chain(remarks).map(event).collect::<Vec<_>>();
-        self.keep(records, events);
-        for (item, made) in group.iter().zip(made) {
-            let verdict = match (made, self.halted_by_store()) {
+        let came = made.into_iter().map(|made| made.map(|(_, note)| note)).collect();
+        Made { group, came, records, events }
+    }
+
+    /// Records all that worked, in one transaction, and says it.
+    pub(super) fn record(&mut self, mut made: Made<'_, 'a>) {
+        let (records, events) = self.take_for_record(&mut made);
+        let recorded = self.store.record(records, Vec::new(), events);
+        self.say_recorded(made, recorded);
+    }
+
+    /// What is to be recorded of a group in one transaction, and told of it.
+    pub(super) fn take_for_record(&mut self, made: &mut Made<'_, 'a>) -> (Vec<Record>, Vec<NodeEvent>) {
+        let records = std::mem::take(&mut made.records);
+        self.note_records(&records);
+        (records, made.events.clone())
+    }
+
+    /// Says what became of a group, once it is recorded, or is not. What stopped the pass meanwhile is nothing of its own.
+    pub(super) fn say_recorded(&mut self, made: Made<'_, 'a>, recorded: Result<(), DatabaseError>) {
+        let Made { group, came, events, .. } = made;
+        let is_recorded = recorded.is_ok();
+        self.note_recorded(events, recorded);
+        let lost = if is_recorded { None } else { self.halted_by_store() };
+        for (item, came) in group.iter().zip(came) {
+            let verdict = match (came, &lost) {
                 (Err(trouble), _) => trouble.into(),
-                (Ok(_), Some(verdict)) if item.changes() => verdict,
-                (Ok((_, note)), _) => item.verdict(note, self.site.sets_owner),
+                (Ok(_), Some(verdict)) if item.changes() => verdict.clone(),
+                (Ok(note), _) => item.verdict(note, self.site.sets_owner),
             };
             self.settle(item.resource, verdict);
         }
@@ -352,9 +353,18 @@ impl<'a> Engine<'a> {
 
     /// Records, in one transaction with what is to be told of it.
     pub(super) fn keep(&mut self, records: Vec<Record>, events: Vec<NodeEvent>) {
+        self.note_records(&records);
+        let recorded = self.store.record(records, Vec::new(), events.clone());
+        self.note_recorded(events, recorded);
+    }
+
+    fn note_records(&mut self, records: &[Record]) {
         records.iter().for_each(|record| self.triggers.recorded(record));
         self.recorded.extend(records.iter().map(|record| record.key.clone()));
-        match self.store.record(records, Vec::new(), events.clone()) {
+    }
+
+    fn note_recorded(&mut self, events: Vec<NodeEvent>, recorded: Result<(), DatabaseError>) {
+        match recorded {
             Ok(()) => self.book.events.extend(events),
             Err(error) => {
                 self.unrecorded = true;
@@ -366,31 +376,4 @@ impl<'a> Engine<'a> {
     pub(super) fn halted_by_store(&self) -> Option<Verdict> {
         self.unwritable().map(Verdict::from)
     }
-}
-
-/// What the writing threads have ready, handed out in order.
-struct Ready {
-    receiver: mpsc::Receiver<(usize, Result<Option<Prepared>, Trouble>)>,
-    early: HashMap<usize, Result<Option<Prepared>, Trouble>>,
-}
-
-impl Ready {
-    fn wait(&mut self, at: usize) -> Result<Option<Prepared>, Trouble> {
-        loop {
-            if let Some(ready) = self.early.remove(&at) {
-                return ready;
-            }
-            match self.receiver.recv() {
-                Ok((at, ready)) => drop(self.early.insert(at, ready)),
-                Err(_) => {
-                    return Err(Trouble::failed("io_error", "the thread that was to write it ended"));
-                }
-            }
-        }
-    }
-}
-
-fn claim<'g, T>(items: &'g [T], next: &AtomicUsize) -> Option<(usize, &'g T)> {
-    let at = next.fetch_add(1, Ordering::Relaxed);
-    items.get(at).map(|item| (at, item))
 }

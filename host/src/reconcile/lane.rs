@@ -4,9 +4,7 @@ use tenure_protocol::resource::{Resource, Spec};
 
 use super::apply::GROUP;
 
-/// So many files are handed to the writing threads together: enough that they seldom wait for a group to be recorded,
-/// few enough that the directories they keep open fit a service of 1024 descriptors. So many units are enabled before
-/// the service manager reads its files anew, which it does for each such number.
+/// So many units are enabled before the service manager reads its files anew, which it does for each such number.
 pub(super) const AT_ONCE: usize = 4 * GROUP;
 
 /// What is worked on together.
@@ -16,7 +14,7 @@ pub(super) enum Lane {
     Packages,
     /// One by one, in order: directories and removals.
     Small,
-    /// Written beside by many threads.
+    /// Written beside by many threads, a bounded number ahead.
     Large,
     /// Acted on one by one, with the files of all read anew once in between, and looked at together.
     Units,
@@ -26,9 +24,9 @@ impl Lane {
     /// The most that is taken together.
     pub(super) const fn most(self) -> usize {
         match self {
-            Self::Large | Self::Units => AT_ONCE,
+            Self::Units => AT_ONCE,
             Self::Small => GROUP,
-            Self::Packages => usize::MAX,
+            Self::Packages | Self::Large => usize::MAX,
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tenure_protocol::declaration::Declaration;
+use tenure_protocol::declaration::{Declaration, Entry};
 use tenure_protocol::outcome::Origin;
 use tenure_protocol::path::DeclaredPath;
 use tenure_protocol::resource::{
@@ -159,15 +159,15 @@ pub fn leaving<'a>(
     records: &'a HashMap<String, Record>,
     declaration: &Declaration,
 ) -> (Vec<&'a Record>, Vec<&'a Record>) {
+    if nothing_leaves(records, declaration) {
+        return (Vec::new(), Vec::new());
+    }
     let declared: HashSet<String> = declaration.entries.iter().map(|entry| entry.key()).collect();
     let mut leaving: Vec<(&Record, Option<ResourceKey>)> = records
         .values()
         .filter(|record| !declared.contains(&record.key))
         .map(|record| (record, record.key.parse().ok()))
         .collect();
-    if leaving.is_empty() {
-        return (Vec::new(), Vec::new());
-    }
     leaving.sort_by_cached_key(|(record, key)| {
         let path = key.as_ref().map(|key| key.path().cloned());
         (key.as_ref().map(turn), std::cmp::Reverse(path), record.key.clone())
@@ -181,6 +181,12 @@ pub fn leaving<'a>(
         leaving.into_iter().partition(|(_, key)| key.as_ref().is_some_and(in_the_way));
     let records = |list: Vec<(&'a Record, _)>| list.into_iter().map(|(record, _)| record).collect();
     (records(before), records(after))
+}
+
+/// Whether everything that is recorded is declared: a declaration names no key twice.
+pub(super) fn nothing_leaves(records: &HashMap<String, Record>, declaration: &Declaration) -> bool {
+    let is_recorded = |entry: &&Entry| records.contains_key(&entry.key());
+    declaration.entries.iter().filter(is_recorded).count() == records.len()
 }
 
 const fn turn(key: &ResourceKey) -> u8 {

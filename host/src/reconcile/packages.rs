@@ -35,7 +35,8 @@ impl<'a> Engine<'a> {
             .collect();
         self.tell_of_others(taken, &mut made);
         self.keep_begun(&again, taken, &made);
-        self.record(taken, made, Vec::new());
+        let made = self.made(taken, made, Vec::new());
+        self.record(made);
     }
 
     /// One that is as declared. What lies beside the configuration that was kept is told until it is gone, and a script

@@ -51,7 +51,7 @@ pub struct PassInput<'a> {
     pub looked: &'a (dyn Fn(usize) + Sync),
     /// Told after each resource that is done.
     pub progress: &'a (dyn Fn(Progress<'_>) + Sync),
-    /// Set: the pass ends after the group it works on, and what is left is outstanding.
+    /// Set: the pass ends after the group it works on, and the one that is in place by then; what is left is outstanding.
     pub cancelled: &'a AtomicBool,
 }
 
@@ -109,10 +109,22 @@ struct Outside {
     digesting: Digesting,
 }
 
+/// What the store has of all that is ours, and of the last pass.
+pub(super) struct Rows {
+    records: HashMap<String, Record>,
+    previous: HashMap<String, Remembered>,
+}
+
+impl Rows {
+    pub(super) fn read(store: &Store) -> Result<Self, DatabaseError> {
+        Ok(Self { records: store.records()?, previous: store.last_outcomes()? })
+    }
+}
+
 impl Known {
-    fn read(store: &Store) -> Result<Self, DatabaseError> {
+    fn of(store: &Store, rows: Result<Rows, DatabaseError>) -> Result<Self, DatabaseError> {
         let kept = store.last_pass()?.map_or(0, |summary| summary.pass);
-        let (records, previous) = (store.records()?, store.last_outcomes()?);
+        let Rows { records, previous } = rows?;
         // What is open can be read still, but nothing of what is done could be found again.
         store.in_place()?;
         Ok(Self { records, previous, pass: store.next_pass(kept), outside: Outside::default() })
@@ -144,17 +156,19 @@ impl Known {
 
 /// Runs one pass: looks at everything, changes what differs, reads it back, records it, and keeps outcomes and events.
 pub fn run(input: &PassInput<'_>) -> PassDone {
-    run_with(input, &Recall::default()).0
+    run_with(input, &Recall::default(), Rows::read(input.store)).0
 }
 
-/// The same; what was read before and is untouched since is not read again. Also returns what was looked at, if
-/// everything was, and what else was found where that can stand.
+/// The same; what was read before and is untouched since is not read again. `rows`: what is read while nothing else
+/// changes it, since passes do not overlap. Also returns what was looked at, if everything was, and what else was found
+/// where that can stand.
 pub(super) fn run_with(
     input: &PassInput<'_>,
     recall: &Recall,
+    rows: Result<Rows, DatabaseError>,
 ) -> (PassDone, Option<(Looked, Option<Found>)>) {
     let now = Millis(input.clock.now().millis());
-    let known = match Known::read(input.store) {
+    let known = match Known::of(input.store, rows) {
         Ok(known) => known,
         Err(error) => {
             let trouble = StoreTrouble::of(&error);
@@ -233,7 +247,7 @@ fn go<T>(
         tools.finish_packages();
     }
     let own = Own::look(input.ground);
-    let walker = Walker::new(input.ground, &own)?;
+    let walker = Walker::new(input.ground, &own)?.only_looking();
     let accounts = Arc::new(Accounts::read(&walker));
     let site = Site {
         walker,

@@ -9,6 +9,7 @@ use tenure_protocol::declaration::{Declaration, Entry};
 use tenure_protocol::path::DeclaredPath;
 use tenure_protocol::resource::{Resource, ResourceKey};
 
+use super::leave::nothing_leaves;
 use super::plan::Sight;
 use crate::ground::own::Inode;
 use crate::resource::{Site, Trouble};
@@ -61,6 +62,9 @@ impl<'a> Places<'a> {
         declaration: &Declaration,
         records: &mut HashMap<String, Record>,
     ) -> (Vec<Record>, Vec<String>) {
+        if nothing_leaves(records, declaration) {
+            return (Vec::new(), Vec::new());
+        }
         let declared: std::collections::HashSet<String> =
             declaration.entries.iter().map(Entry::key).collect();
         let moved: Vec<(String, String)> = records

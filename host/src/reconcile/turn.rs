@@ -19,7 +19,7 @@ use tracing::field::display;
 
 use super::actor::Setting;
 use super::memory::Memory;
-use super::pass::{self, PassDone, PassInput, Rejected};
+use super::pass::{self, PassDone, PassInput, Rejected, Rows};
 use super::quiet::Stood;
 use super::{intake, patience, quiet};
 use crate::identity::StoredIdentity;
@@ -215,7 +215,17 @@ fn ordinary(
     identity: Option<&StoredIdentity>,
 ) -> Result<Turn, NoTurn> {
     let store = input.store;
-    let Declared { declaration, sha256, places } = declared(store)?;
+    // Either takes as long as the other where much is declared. Where no thread can be had, one comes after the other.
+    let (declared, rows) = std::thread::scope(|scope| {
+        let rows = std::thread::Builder::new().spawn_scoped(scope, || Rows::read(store)).ok();
+        (declared(store), rows.map(std::thread::ScopedJoinHandle::join))
+    });
+    let Declared { declaration, sha256, places } = declared?;
+    let rows = match rows {
+        Some(Ok(rows)) => rows,
+        Some(Err(panicked)) => std::panic::resume_unwind(panicked),
+        None => Rows::read(store),
+    };
     // One that was applied by hand, or is of an earlier life: under another identity it would drop what is ours.
     input.declaration = match (declaration, identity) {
         (Some(declaration), Some(identity)) if !identity.is_meant_by(&declaration.header) => {
@@ -226,7 +236,7 @@ fn ordinary(
         (declaration, _) => declaration,
     };
     let recall = memory.take(how.0);
-    let (done, looked) = pass::run_with(input, &recall);
+    let (done, looked) = pass::run_with(input, &recall, rows);
     drop(recall);
     if let Some(declaration) = &input.declaration {
         if let Some(looked) = looked.filter(|_| !input.cancelled.load(Ordering::Relaxed)) {

@@ -19,17 +19,17 @@ const MOST_NAMED: usize = 8;
 
 /// Whether no flag forbids to change what lies at `name`; `beside`: something is to be made or removed in its directory.
 pub(super) fn is_free(dir: &Dir, name: &str, path: &DeclaredPath, beside: bool) -> Result<(), Trouble> {
-    let around = || match dir.name() {
-        "" => "/".to_owned(),
-        name => name.to_owned(),
-    };
     if let Some(flag) = dir.flag_on(name) {
         return Err(Trouble::flag(flag, path.as_str()));
     }
-    match dir.flag().filter(|_| beside) {
-        Some(flag) => Err(Trouble::flag(flag, &format!("its directory {}", around()))),
-        None => Ok(()),
-    }
+    if beside { has_room(dir) } else { Ok(()) }
+}
+
+/// Whether no flag forbids to make or remove something in this directory.
+pub(super) fn has_room(dir: &Dir) -> Result<(), Trouble> {
+    let Some(flag) = dir.flag() else { return Ok(()) };
+    let name = if dir.name().is_empty() { "/" } else { dir.name() };
+    Err(Trouble::flag(flag, &format!("its directory {name}")))
 }
 
 /// What the file that was seen at `name` has besides. `owner`: whose the new one will be.

@@ -179,7 +179,12 @@ pub fn has_access_list(file: &File) -> io::Result<Option<String>> {
 }
 
 fn access_list(file: &File) -> io::Result<Option<Vec<u8>>> {
-    let mut list = vec![0; MOST];
+    let mut none = [0_u8; 0];
+    let mut list = match fgetxattr(file, ACCESS, none.as_mut_slice()) {
+        Ok(_) => vec![0; MOST],
+        Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(None),
+        Err(errno) => return Err(errno.into()),
+    };
     match fgetxattr(file, ACCESS, list.as_mut_slice()) {
         Ok(length) => {
             list.truncate(length);

@@ -165,42 +165,37 @@ impl Fresh {
     /// Puts it where nothing is. It never takes the place of anything that appeared meanwhile. The directory is to be
     /// synced by the caller ([`Dir::sync`]), once for all that was placed in it.
     pub fn create(mut self, name: &str) -> Result<(), ChangeError> {
-        let appears = |errno| match errno {
-            Errno::EEXIST => ChangeError::Appeared,
-            errno => busy("put in place")(errno),
+        let step = match self.kind {
+            Kind::File => steps::FILE_PLACED,
+            Kind::Directory => steps::DIRECTORY_PLACED,
         };
-        let linked = match self.kind {
-            Kind::File => steps::FILE_PLACED
-                .take(|| linkat(&self.dir.fd, self.name.as_str(), &self.dir.fd, name, AtFlags::empty())),
-            Kind::Directory => Err(Errno::EPERM),
-        };
-        match linked {
-            // The second name goes when this is dropped.
-            Ok(()) => Ok(()),
-            // A directory, or a file system without hard links.
-            Err(Errno::EPERM | Errno::EOPNOTSUPP | Errno::EMLINK) => {
-                steps::DIRECTORY_PLACED.take(|| self.rename_to_nothing(name))?;
-                self.placed = true;
-                Ok(())
-            }
-            Err(errno) => Err(appears(errno)),
-        }
+        self.placed = step.take(|| self.to_nothing(name))?;
+        Ok(())
     }
 
-    /// Not every file system can rename without replacing; on one that cannot, one looks once more.
-    fn rename_to_nothing(&self, name: &str) -> Result<(), ChangeError> {
+    /// Not every file system can rename without replacing; on one that cannot, a file is given the second name, and on one
+    /// without hard links one looks once more. Answers whether the first name is gone: a second one goes when this is
+    /// dropped.
+    fn to_nothing(&self, name: &str) -> Result<bool, ChangeError> {
         let (dir, own) = (&self.dir, self.name.as_str());
         match renameat_with(&dir.fd, own, &dir.fd, name, RenameFlags::NOREPLACE) {
-            Ok(()) => Ok(()),
-            Err(rustix::io::Errno::EXIST) => Err(ChangeError::Appeared),
-            Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS | rustix::io::Errno::OPNOTSUPP) => {
-                if dir.stat(name).map_err(io("looked at"))?.is_some() {
-                    return Err(ChangeError::Appeared);
-                }
-                renameat(&dir.fd, own, &dir.fd, name).map_err(busy("put in place"))
-            }
-            Err(errno) => Err(busy("put in place")(Errno::from_raw(errno.raw_os_error()))),
+            Ok(()) => return Ok(true),
+            Err(rustix::io::Errno::EXIST) => return Err(ChangeError::Appeared),
+            Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS | rustix::io::Errno::OPNOTSUPP) => {}
+            Err(errno) => return Err(busy("put in place")(Errno::from_raw(errno.raw_os_error()))),
         }
+        if self.kind == Kind::File {
+            match linkat(&dir.fd, own, &dir.fd, name, AtFlags::empty()) {
+                Ok(()) => return Ok(false),
+                Err(Errno::EEXIST) => return Err(ChangeError::Appeared),
+                Err(Errno::EPERM | Errno::EOPNOTSUPP | Errno::EMLINK) => {}
+                Err(errno) => return Err(busy("put in place")(errno)),
+            }
+        }
+        if dir.stat(name).map_err(io("looked at"))?.is_some() {
+            return Err(ChangeError::Appeared);
+        }
+        renameat(&dir.fd, own, &dir.fd, name).map(|()| true).map_err(busy("put in place"))
     }
 
     /// Puts it in the place of the file that was seen there, which keeps its other names if it has any.
@@ -236,8 +231,7 @@ impl Drop for Fresh {
                 Kind::File => UnlinkatFlags::NoRemoveDir,
                 Kind::Directory => UnlinkatFlags::RemoveDir,
             };
-            let unlink = || unlinkat(&self.dir.fd, self.name.as_str(), flag);
-            if let Err(errno) = steps::TEMPORARY_GONE.take(unlink) {
+            if let Err(errno) = unlinkat(&self.dir.fd, self.name.as_str(), flag) {
                 // The next pass finds it by its intent.
                 tracing::debug!(%errno, name = %self.name, "a temporary was left behind");
             }

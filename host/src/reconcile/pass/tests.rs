@@ -8,6 +8,7 @@ use tenure_actors::clock::{ManualClock, Moment};
 use tenure_protocol::content::Piece;
 use tenure_protocol::event;
 use tenure_protocol::id::Digest;
+use tenure_protocol::outcome::Origin;
 use tenure_protocol::outcome::Outcome::{self, *};
 
 use super::*;
@@ -389,11 +390,54 @@ fn a_pass_that_is_told_to_end_while_it_looks_reads_no_further() {
     assert_eq!(outcome(&done, "file:/srv/3"), (Outstanding, Some("cancelled".to_owned())));
 }
 
+// rule: H-09
+// case: O-05
+#[test]
+fn a_store_that_goes_while_files_are_written_leaves_none_unknown_and_says_of_none_what_is_not_recorded() {
+    let mut machine = Machine::new();
+    for number in 0..300 {
+        machine.file(&format!("/srv/{number:03}"), "x");
+    }
+    let (store, away) = (machine.ground.store(), machine.at("/store-away"));
+    let went = std::sync::Once::new();
+    let done = run(&PassInput {
+        ground: &machine.ground,
+        programs: None,
+        store: &machine.store,
+        clock: &machine.clock,
+        declaration: Some(Arc::new(machine.declaration())),
+        trigger: Trigger::Asked,
+        refused: None,
+        looked: &|_| {},
+        progress: &|_| went.call_once(|| std::fs::rename(&store, &away).unwrap()),
+        cancelled: &AtomicBool::new(false),
+    });
+    assert_eq!(done.summary.counts.in_words(), "64 applied, 236 outstanding");
+    assert_eq!(outcome(&done, "file:/srv/064"), (Outstanding, Some("store_unwritable".to_owned())));
+    let written = || std::fs::read_dir(machine.at("/srv")).unwrap().count();
+    assert!((65..300).contains(&written()), "the group after the first was in place by then: {}", written());
+    let names = std::fs::read_dir(machine.at("/srv")).unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(names.filter(|name| name.to_string_lossy().starts_with('.')).count(), 0);
+    std::fs::rename(&away, machine.ground.store()).unwrap();
+    let mended = machine.pass_unforeseen();
+    assert_eq!(
+        mended.summary.counts.get(Outcome::Applied) + mended.summary.counts.get(Outcome::Unchanged),
+        300
+    );
+    let origins: Vec<_> =
+        machine.store.records().unwrap().into_values().map(|record| record.origin).collect();
+    assert_eq!(origins.len(), 300);
+    assert!(
+        origins.iter().all(|origin| *origin == Origin::Created),
+        "every one is known to be ours to remove"
+    );
+}
+
 #[test]
 fn progress_is_told_of_every_resource_and_a_cancelled_pass_leaves_the_rest_outstanding() {
     let mut machine = Machine::new();
-    for number in 0..70 {
-        machine.file(&format!("/srv/{number:02}"), "x");
+    for number in 0..140 {
+        machine.file(&format!("/srv/{number:03}"), "x");
     }
     let declaration = Arc::new(machine.declaration());
     let (cancelled, told) = (AtomicBool::new(false), std::sync::atomic::AtomicUsize::new(0));
@@ -407,13 +451,17 @@ fn progress_is_told_of_every_resource_and_a_cancelled_pass_leaves_the_rest_outst
         refused: None,
         looked: &|_| {},
         progress: &|at| {
-            assert_eq!((at.total, at.done), (70, told.fetch_add(1, Ordering::Relaxed) + 1));
+            assert_eq!((at.total, at.done), (140, told.fetch_add(1, Ordering::Relaxed) + 1));
             cancelled.store(true, Ordering::Relaxed);
         },
         cancelled: &cancelled,
     });
-    assert_eq!(told.into_inner(), 70);
-    assert_eq!(done.summary.counts.in_words(), "64 applied, 6 outstanding");
-    assert_eq!(outcome(&done, "file:/srv/69"), (Outstanding, Some("cancelled".to_owned())));
-    assert_eq!(machine.pass().summary.counts.in_words(), "64 unchanged, 6 applied");
+    assert_eq!(told.into_inner(), 140);
+    assert_eq!(
+        done.summary.counts.in_words(),
+        "128 applied, 12 outstanding",
+        "the group is done that was put in place while the first was recorded"
+    );
+    assert_eq!(outcome(&done, "file:/srv/139"), (Outstanding, Some("cancelled".to_owned())));
+    assert_eq!(machine.pass().summary.counts.in_words(), "128 unchanged, 12 applied");
 }

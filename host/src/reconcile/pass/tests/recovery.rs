@@ -199,7 +199,7 @@ fn pass_with(machine: &Machine, meanwhile: impl FnOnce()) -> PassDone {
         tools: &tools,
         recall: None,
     };
-    let known = Known::read(&machine.store).unwrap();
+    let known = Known::of(&machine.store, Rows::read(&machine.store)).unwrap();
     let book = Book::new(known.pass, Millis(7), known.previous, input.progress);
     let mut engine = Engine::new(site, &machine.store, book, &machine.clock, &never);
     let mut sights = survey::survey(
