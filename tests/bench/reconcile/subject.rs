@@ -3,6 +3,7 @@
 //! lab on the machine itself, and with more beside them.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use serde_json::{Value, json};
@@ -34,6 +35,8 @@ pub(crate) struct Subject {
     folder: tempfile::TempDir,
     ground: Ground,
     pub(crate) files: Files,
+    /// How often something was moved out of the way.
+    moved: AtomicUsize,
 }
 
 impl Subject {
@@ -81,7 +84,7 @@ impl Subject {
         });
         std::fs::write(folder.path().join("bundle/declaration.json"), declaration.to_string())
             .expect("a file of the benchmark");
-        Self { folder, ground, files: Files { directories, wanted } }
+        Self { folder, ground, files: Files { directories, wanted }, moved: AtomicUsize::new(0) }
     }
 
     /// A place in the folder of this subject.
@@ -95,12 +98,23 @@ impl Subject {
 
     /// An empty root with the bundle in its store, and nothing of it applied.
     pub(crate) fn fresh(&self) -> Held {
-        let root = self.at("root");
-        if root.exists() {
-            std::fs::remove_dir_all(&root).expect("it can be removed");
-        }
-        std::fs::create_dir(&root).expect("it can be made");
+        self.empty();
         self.declare()
+    }
+
+    /// Makes the root one in which nothing is.
+    pub(crate) fn empty(&self) {
+        let root = self.at("root");
+        self.clear(&root);
+        std::fs::create_dir(&root).expect("it can be made");
+    }
+
+    /// Moves what lies there out of the way, to be removed with everything else.
+    pub(crate) fn clear(&self, place: &Path) {
+        if place.exists() {
+            let at = self.moved.fetch_add(1, Ordering::Relaxed);
+            std::fs::rename(place, self.at(&format!("moved-{at}"))).expect("it can be moved");
+        }
     }
 
     /// Opens the store of what is measured, and declares the bundle.
