@@ -84,9 +84,7 @@ impl Store {
                 forget_intents(t, unsettled)?;
             }
             spool::keep(t, &events)?;
-            for line in &changed {
-                put(t, line)?;
-            }
+            put(t, &changed)?;
             for key in &forgotten {
                 t.prepare_cached("DELETE FROM outcome WHERE key = ?1")?.execute([key])?;
             }
@@ -103,12 +101,12 @@ fn passes(connection: &Connection) -> rusqlite::Result<u64> {
     Ok(fact::<Summary>(connection, LAST_PASS)?.map_or(0, |summary| summary.pass))
 }
 
-fn put(connection: &Connection, Remembered { line, began }: &Remembered) -> rusqlite::Result<()> {
+fn put(connection: &Connection, changed: &[Remembered]) -> rusqlite::Result<()> {
     let sql = "INSERT OR REPLACE INTO outcome (key, module, outcome, since, began, code, reason)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-    connection
-        .prepare_cached(sql)?
-        .execute(params![
+    let mut put = connection.prepare_cached(sql)?;
+    changed.iter().try_for_each(|Remembered { line, began }| {
+        put.execute(params![
             line.key,
             line.module,
             encode(&line.outcome),
@@ -118,6 +116,7 @@ fn put(connection: &Connection, Remembered { line, began }: &Remembered) -> rusq
             line.reason
         ])
         .map(drop)
+    })
 }
 
 fn remembered(row: &Row<'_>, pass: u64) -> rusqlite::Result<Remembered> {

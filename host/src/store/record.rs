@@ -275,7 +275,7 @@ impl Store {
         let unsettled = unsettled.clone();
         self.write(steps::INTENDED, move |t| {
             forget_intents(t, &unsettled)?;
-            intents.iter().try_for_each(|intent| put_intent(t, intent))
+            put_intents(t, &intents)
         })
     }
 
@@ -284,7 +284,7 @@ impl Store {
         if intents.is_empty() {
             return Ok(());
         }
-        self.write(steps::INTENDED_ALSO, move |t| intents.iter().try_for_each(|intent| put_intent(t, intent)))
+        self.write(steps::INTENDED_ALSO, move |t| put_intents(t, &intents))
     }
 
     /// Records what became ours, forgets what no longer is, and spools what is to be told of it, in one transaction.
@@ -301,9 +301,7 @@ impl Store {
         let step = if no_longer.is_empty() { steps::RECORDED } else { steps::LEFT };
         self.write(step, move |t| {
             spool::keep(t, &events)?;
-            for record in &ours {
-                put_record(t, record)?;
-            }
+            put_records(t, &ours)?;
             for key in &no_longer {
                 t.prepare_cached("DELETE FROM record WHERE key = ?1")?.execute([key])?;
                 t.prepare_cached("DELETE FROM intent WHERE key = ?1")?.execute([key])?;
@@ -328,26 +326,31 @@ pub(super) fn forget_intents(t: &Transaction<'_>, unsettled: &HashSet<String>) -
     Ok(())
 }
 
-fn put_record(t: &Transaction<'_>, record: &Record) -> rusqlite::Result<()> {
+fn put_records(t: &Transaction<'_>, records: &[Record]) -> rusqlite::Result<()> {
     let sql = "INSERT INTO record (key, module, origin, earlier, applied, recorded_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
         ON CONFLICT DO UPDATE SET module = excluded.module, origin = excluded.origin, earlier = excluded.earlier,
         applied = excluded.applied, recorded_at = excluded.recorded_at";
-    t.prepare_cached(sql)?.execute(params![
-        record.key,
-        record.module,
-        origin_text(record.origin),
-        encode(&record.earlier),
-        encode(&record.applied),
-        record.recorded_at.0
-    ])?;
-    t.prepare_cached("DELETE FROM intent WHERE key = ?1")?.execute([&record.key]).map(drop)
+    let mut put = t.prepare_cached(sql)?;
+    let mut done = t.prepare_cached("DELETE FROM intent WHERE key = ?1")?;
+    records.iter().try_for_each(|record| {
+        put.execute(params![
+            record.key,
+            record.module,
+            origin_text(record.origin),
+            encode(&record.earlier),
+            encode(&record.applied),
+            record.recorded_at.0
+        ])?;
+        done.execute([&record.key]).map(drop)
+    })
 }
 
-fn put_intent(t: &Transaction<'_>, intent: &Intent) -> rusqlite::Result<()> {
+fn put_intents(t: &Transaction<'_>, intents: &[Intent]) -> rusqlite::Result<()> {
     let sql = "INSERT OR REPLACE INTO intent (key, module, origin, earlier, wanted, temporary, drift)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-    t.prepare_cached(sql)?
-        .execute(params![
+    let mut put = t.prepare_cached(sql)?;
+    intents.iter().try_for_each(|intent| {
+        put.execute(params![
             intent.key,
             intent.module,
             origin_text(intent.origin),
@@ -357,6 +360,7 @@ fn put_intent(t: &Transaction<'_>, intent: &Intent) -> rusqlite::Result<()> {
             intent.drift
         ])
         .map(drop)
+    })
 }
 
 fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
