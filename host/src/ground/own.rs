@@ -33,7 +33,7 @@ pub struct Own {
     /// something else.
     above: HashMap<Inode, String>,
     /// Everything that lies in ours: by a second name or a mount of its own it is reached from elsewhere.
-    inside: OnceLock<(HashSet<Inode>, bool)>,
+    inside: OnceLock<HashSet<Inode>>,
     /// The other names of our unit.
     aliases: OnceLock<HashSet<String>>,
 }
@@ -270,8 +270,7 @@ impl Own {
     /// What comes and goes in ours, such as the log of the store, leaves its number to whatever is made next, wherever that
     /// is: so a number that was found there has to be there still. Where nobody can look again it counts as it did.
     fn is_inside(&self, inode: Inode) -> bool {
-        let (found, _) = self.inside.get_or_init(|| self.look_inside());
-        found.contains(&inode) && {
+        self.inside.get_or_init(|| self.look_inside().0).contains(&inode) && {
             let (now, all) = self.look_inside();
             !all || now.contains(&inode)
         }

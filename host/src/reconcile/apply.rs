@@ -27,6 +27,7 @@ use crate::store::{Intent, LEAST_ROOM, Record, Store, StoreTrouble};
 
 /// The most resources of one group, and of one transaction (H-09).
 pub(super) const GROUP: usize = 64;
+
 /// What makes changes, and stops making them when they could not be recorded.
 pub(super) struct Engine<'a> {
     pub(super) site: Site<'a>,

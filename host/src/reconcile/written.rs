@@ -93,9 +93,12 @@ impl<'a> Engine<'a> {
 
 /// A thread that panicked over one leaves the rest to be done: they are waited for in their order.
 fn prepare(item: &Item<'_>, site: &Site<'_>) -> Ready {
-    catch_unwind(AssertUnwindSafe(|| item.prepare(site))).unwrap_or_else(|_| {
-        Err(Trouble::failed("io_error", "writing it broke off, which is a fault of the host"))
-    })
+    catch_unwind(AssertUnwindSafe(|| item.prepare(site))).unwrap_or_else(|_| Err(broke_off()))
+}
+
+fn broke_off() -> Trouble {
+    let reason = "writing it broke off, which is a fault of the host: report it with what `journalctl -u tenure-host` shows";
+    Trouble::failed("io_error", reason)
 }
 
 /// How far the writing threads are, and how far they may be.
@@ -173,9 +176,7 @@ impl InOrder {
             }
             match self.receiver.recv() {
                 Ok((at, ready)) => drop(self.early.insert(at, ready)),
-                Err(_) => {
-                    return Err(Trouble::failed("io_error", "the thread that was to write it ended"));
-                }
+                Err(_) => return Err(broke_off()),
             }
         }
     }

@@ -180,6 +180,17 @@ impl Machine {
     }
 
     fn run(&self, declaration: Option<Declaration>, meanwhile: &(dyn Fn(usize) + Sync)) -> PassDone {
+        self.run_told(declaration, meanwhile, &|_| {}, &AtomicBool::new(false))
+    }
+
+    /// A pass in which this happens after so many were looked at, and that after each that is done.
+    fn run_told(
+        &self,
+        declaration: Option<Declaration>,
+        looked: &(dyn Fn(usize) + Sync),
+        progress: &(dyn Fn(Progress<'_>) + Sync),
+        cancelled: &AtomicBool,
+    ) -> PassDone {
         run(&PassInput {
             ground: &self.ground,
             programs: self.scripted.as_ref().map(|scripted| -> &dyn Programs { scripted }),
@@ -188,9 +199,9 @@ impl Machine {
             declaration: declaration.map(Arc::new),
             trigger: Trigger::Timer,
             refused: None,
-            looked: meanwhile,
-            progress: &|_| {},
-            cancelled: &AtomicBool::new(false),
+            looked,
+            progress,
+            cancelled,
         })
     }
 
@@ -374,18 +385,12 @@ fn a_pass_that_is_told_to_end_while_it_looks_reads_no_further() {
     }
     machine.pass();
     let cancelled = AtomicBool::new(false);
-    let done = run(&PassInput {
-        ground: &machine.ground,
-        programs: None,
-        store: &machine.store,
-        clock: &machine.clock,
-        declaration: Some(Arc::new(machine.declaration())),
-        trigger: Trigger::Timer,
-        refused: None,
-        looked: &|looked| cancelled.store(looked > 0, Ordering::Relaxed),
-        progress: &|_| {},
-        cancelled: &cancelled,
-    });
+    let done = machine.run_told(
+        Some(machine.declaration()),
+        &|looked| cancelled.store(looked > 0, Ordering::Relaxed),
+        &|_| {},
+        &cancelled,
+    );
     assert_eq!(done.summary.counts.in_words(), "1 unchanged, 3 outstanding");
     assert_eq!(outcome(&done, "file:/srv/3"), (Outstanding, Some("cancelled".to_owned())));
 }
@@ -400,18 +405,12 @@ fn a_store_that_goes_while_files_are_written_leaves_none_unknown_and_says_of_non
     }
     let (store, away) = (machine.ground.store(), machine.at("/store-away"));
     let went = std::sync::Once::new();
-    let done = run(&PassInput {
-        ground: &machine.ground,
-        programs: None,
-        store: &machine.store,
-        clock: &machine.clock,
-        declaration: Some(Arc::new(machine.declaration())),
-        trigger: Trigger::Asked,
-        refused: None,
-        looked: &|_| {},
-        progress: &|_| went.call_once(|| std::fs::rename(&store, &away).unwrap()),
-        cancelled: &AtomicBool::new(false),
-    });
+    let done = machine.run_told(
+        Some(machine.declaration()),
+        &|_| {},
+        &|_| went.call_once(|| std::fs::rename(&store, &away).unwrap()),
+        &AtomicBool::new(false),
+    );
     assert_eq!(done.summary.counts.in_words(), "64 applied, 236 outstanding");
     assert_eq!(outcome(&done, "file:/srv/064"), (Outstanding, Some("store_unwritable".to_owned())));
     let written = || std::fs::read_dir(machine.at("/srv")).unwrap().count();
@@ -439,23 +438,16 @@ fn progress_is_told_of_every_resource_and_a_cancelled_pass_leaves_the_rest_outst
     for number in 0..140 {
         machine.file(&format!("/srv/{number:03}"), "x");
     }
-    let declaration = Arc::new(machine.declaration());
     let (cancelled, told) = (AtomicBool::new(false), std::sync::atomic::AtomicUsize::new(0));
-    let done = run(&PassInput {
-        ground: &machine.ground,
-        programs: None,
-        store: &machine.store,
-        clock: &machine.clock,
-        declaration: Some(declaration),
-        trigger: Trigger::Asked,
-        refused: None,
-        looked: &|_| {},
-        progress: &|at| {
+    let done = machine.run_told(
+        Some(machine.declaration()),
+        &|_| {},
+        &|at| {
             assert_eq!((at.total, at.done), (140, told.fetch_add(1, Ordering::Relaxed) + 1));
             cancelled.store(true, Ordering::Relaxed);
         },
-        cancelled: &cancelled,
-    });
+        &cancelled,
+    );
     assert_eq!(told.into_inner(), 140);
     assert_eq!(
         done.summary.counts.in_words(),

@@ -270,22 +270,16 @@ fn a_file_system_that_stops_taking_writes_in_the_middle_of_a_pass_fails_the_rest
     machine.file_with("/srv/last", "last", serde_json::json!({}))["needs"] =
         serde_json::json!(["file:/srv/first"]);
     machine.clock.advance(std::time::Duration::from_secs(1));
-    let done = run(&PassInput {
-        ground: &machine.ground,
-        programs: None,
-        store: &machine.store,
-        clock: &machine.clock,
-        declaration: Some(Arc::new(machine.declaration())),
-        trigger: Trigger::Timer,
-        refused: None,
-        looked: &|_| {},
-        progress: &|at| {
+    let done = machine.run_told(
+        Some(machine.declaration()),
+        &|_| {},
+        &|at| {
             if at.outcome.key == "file:/srv/first" {
                 remount(&mounted, MsFlags::MS_RDONLY);
             }
         },
-        cancelled: &AtomicBool::new(false),
-    });
+        &AtomicBool::new(false),
+    );
     assert_eq!(line(&done, "file:/srv/first").outcome, Applied);
     assert_eq!(outcome(&done, "file:/srv/small/a"), (Failed, Some("read_only".to_owned())));
     assert_eq!(line(&done, "file:/srv/last").outcome, Applied);
