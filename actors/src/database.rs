@@ -13,6 +13,7 @@ use rusqlite::{Connection, ErrorCode, Transaction};
 
 use crate::crash::Step;
 
+mod checking;
 mod header;
 mod lock;
 mod obstacle;
@@ -30,6 +31,7 @@ pub use obstacle::{Obstacle, blocks_left};
 pub use open::OpenError;
 pub use rusqlite;
 
+use checking::Checking;
 use place::Place;
 use queue::Queue;
 use readers::Readers;
@@ -53,6 +55,18 @@ pub struct Opening<'a> {
     pub cache_kib: u32,
     /// How many reads run at the same time; at least one.
     pub readers: usize,
+    /// When every page is checked.
+    pub check: Check,
+}
+
+/// When every page of a store is checked, which takes 0.8 ms for each MiB.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Check {
+    /// Before it is open: a damaged one is refused.
+    Before,
+    /// While it is open, for whoever only reads at first. Nothing is written until it is known to be sound, and nothing
+    /// may be done with what was read until [`Database::checked`] says so. A schema that needs a step is checked before.
+    Beside,
 }
 
 /// What to do where no store is.
@@ -71,6 +85,7 @@ pub struct Database {
     queue: Arc<Queue>,
     readers: Arc<Readers>,
     place: Arc<Place>,
+    checking: Arc<Checking>,
 }
 
 /// Why the store did not do it. Each names the state of the store, so that nobody looks for the fault elsewhere.
@@ -144,9 +159,10 @@ impl Database {
         let cannot = |error| OpenError::of_file(opening.path, error);
         let opened = open::open(&opening)?;
         let place = Arc::new(Place::of(opening.path).map_err(cannot)?);
+        let checking = Arc::clone(&opened.checking);
         let queue = writer::start(opened, Arc::clone(&place), queue, patience).map_err(cannot)?;
         let readers = Readers::open(&opening, patience).inspect_err(|_| queue.close())?;
-        Ok(Self { queue: Arc::new(queue), readers: Arc::new(readers), place })
+        Ok(Self { queue: Arc::new(queue), readers: Arc::new(readers), place, checking })
     }
 
     /// Queue one change and wait until it is on the disk. An `Err` out of `change` rolls it back, alone; a panic does
@@ -207,6 +223,17 @@ impl Database {
     /// [`DatabaseError::LogRemoved`] or [`DatabaseError::Unmounted`] if not. Every change asks before and after, so that none is acknowledged that nobody could find again.
     pub fn in_place(&self) -> Result<(), DatabaseError> {
         Ok(self.place.check()?)
+    }
+
+    /// Whether the store is sound; blocks until that is known, so never on a runtime's worker. Each who asks hears the
+    /// same.
+    pub fn checked(&self) -> Result<(), OpenError> {
+        self.checking.wait()
+    }
+
+    /// The same, as the answer to a change.
+    pub fn sound(&self) -> Result<(), DatabaseError> {
+        self.checking.wait().map_err(|wrong| checking::refused(&wrong))
     }
 
     /// Write a whole copy of what is stored to `path`, where nothing or an empty file may be; also when the store's own

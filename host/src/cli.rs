@@ -216,6 +216,11 @@ fn runtime() -> Result<tokio::runtime::Runtime, Refusal> {
     built.map_err(|error| no_threads(&error))
 }
 
+/// A runtime on this very thread, for a command that asks one thing and waits for the answer.
+fn asking() -> Result<tokio::runtime::Runtime, Refusal> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| no_threads(&error))
+}
+
 fn no_threads(error: &std::io::Error) -> Refusal {
     Refusal::new(
         "no_runtime",

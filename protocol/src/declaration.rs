@@ -67,6 +67,7 @@ pub struct Declaration {
     pub header: Header,
     /// Every resource, understood or not, in the order they were declared.
     pub entries: Vec<Entry>,
+    order: Vec<usize>,
 }
 
 /// One line of a declaration.
@@ -302,8 +303,8 @@ impl Declaration {
     }
 
     /// The positions of `entries` in an order in which what is needed comes first; ties by kind, then as declared.
-    pub fn order(&self) -> Result<Vec<usize>, DeclarationError> {
-        order::order(&self.entries)
+    pub fn order(&self) -> &[usize] {
+        &self.order
     }
 }
 

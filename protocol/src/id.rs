@@ -290,14 +290,23 @@ impl FromStr for Digest {
     fn from_str(text: &str) -> Result<Self, Malformed> {
         let malformed = || Malformed::new("digest", text, "64 hexadecimal characters of a SHA-256");
         let mut bytes = [0; 32];
-        if text.len() != 64 || !text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)) {
+        if text.len() != 64 {
             return Err(malformed());
         }
-        for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-            let pair = std::str::from_utf8(pair).map_err(|_| malformed())?;
-            *byte = u8::from_str_radix(pair, 16).map_err(|_| malformed())?;
+        for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().as_chunks::<2>().0) {
+            let [Some(high), Some(low)] = pair.map(nibble) else { return Err(malformed()) };
+            *byte = high << 4 | low;
         }
         Ok(Self(bytes))
+    }
+}
+
+/// What a hexadecimal character stands for; capital ones are another spelling, and none.
+const fn nibble(character: u8) -> Option<u8> {
+    match character {
+        b'0'..=b'9' => Some(character - b'0'),
+        b'a'..=b'f' => Some(character - b'a' + 10),
+        _ => None,
     }
 }
 

@@ -59,7 +59,7 @@ fn judged(bytes: &[u8]) {
         }
     };
     assert_eq!(Declaration::header_of(bytes).as_ref(), Ok(&declaration.header));
-    assert_eq!(declaration.order().unwrap().len(), declaration.entries.len());
+    assert_eq!(declaration.order().len(), declaration.entries.len());
     let known: Vec<Resource> = declaration.resources().cloned().collect();
     if known.len() == declaration.entries.len() {
         let written = Declaration::encode(&declaration.header, &known).unwrap();

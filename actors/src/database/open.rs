@@ -6,11 +6,13 @@ use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
+use super::checking::{Checking, check, may_be_beside};
 use super::header::recognise;
 use super::lock::{Lock, beside, folder, take};
 use super::obstacle::Obstacle;
@@ -115,6 +117,7 @@ impl OpenError {
 pub(super) struct Opened {
     pub(super) connection: Connection,
     pub(super) lock: Lock,
+    pub(super) checking: Arc<Checking>,
 }
 
 /// Another program (a person with `sqlite3`, a backup) may hold the file for a moment.
@@ -140,11 +143,15 @@ pub(super) fn open(opening: &Opening<'_>) -> Result<Opened, OpenError> {
     }
     // Closing it leaves every byte as it is: until it was checked, and until the writer knows what it closes.
     keep_log(&connection).map_err(|error| sql(path, error))?;
-    check(path, &connection)?;
+    let beside = may_be_beside(opening.check, &connection, opening.migrations.len());
+    if !beside {
+        check(path, &connection)?;
+    }
     migrate(opening, &mut connection)?;
     settle(&connection, opening.cache_kib / 2).map_err(|error| sql(path, error))?;
+    let checking = Arc::new(if beside { Checking::beside(path)? } else { Checking::done() });
     lock.opened(path);
-    Ok(Opened { connection, lock })
+    Ok(Opened { connection, lock, checking })
 }
 
 /// A connection that only reads, for a store that is open already.
@@ -202,20 +209,6 @@ fn connect(path: &Path, access: OpenFlags) -> Result<Connection, OpenError> {
     let planned = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true);
     planned.map_err(|error| sql(path, error))?;
     Ok(connection)
-}
-
-fn check(path: &Path, connection: &Connection) -> Result<(), OpenError> {
-    let found: rusqlite::Result<String> = connection.query_row("PRAGMA quick_check(1)", (), |row| row.get(0));
-    match found {
-        Ok(answer) if answer == "ok" => Ok(()),
-        Ok(found) => {
-            // The first fault stands below a line of stars.
-            let fault = found.lines().find(|line| !line.starts_with("***"));
-            let what = fault.unwrap_or("its pages do not fit together").to_owned();
-            Err(OpenError::Damaged { path: path.to_owned(), what })
-        }
-        Err(error) => Err(sql(path, error)),
-    }
 }
 
 /// Bring the schema up to date, one step a transaction, each with its number.
@@ -294,7 +287,7 @@ fn file(path: &Path, error: std::io::Error) -> OpenError {
     OpenError::of_file(path, error)
 }
 
-fn sql(path: &Path, error: rusqlite::Error) -> OpenError {
+pub(super) fn sql(path: &Path, error: rusqlite::Error) -> OpenError {
     let path = path.to_owned();
     let said = error.to_string();
     match (error.sqlite_error_code(), DatabaseError::from(error)) {

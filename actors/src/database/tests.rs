@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rusqlite::Transaction;
 
-use super::{Create, Database, DatabaseError, Obstacle, OpenError, Opening, PATIENCE};
+use super::{Check, Create, Database, DatabaseError, Obstacle, OpenError, Opening, PATIENCE};
 
 mod opening;
 mod state;
@@ -51,6 +51,7 @@ fn opening(path: &Path) -> Opening<'_> {
         create: Create::WhenAbsent,
         cache_kib: 2048,
         readers: 2,
+        check: Check::Before,
     }
 }
 

@@ -10,8 +10,9 @@ use std::time::Duration;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use super::DatabaseError;
+use super::checking::refused;
 use super::lock::Lock;
-use super::open::{Opened, keep_log, remove_log};
+use super::open::{OpenError, Opened, keep_log, remove_log};
 use super::place::{Moved, Place};
 use super::queue::{Queue, Waiting, bounded};
 
@@ -80,8 +81,12 @@ pub(super) fn start(
 }
 
 fn run(opened: Opened, place: &Place, waiting: &Waiting) {
-    let Opened { mut connection, mut lock } = opened;
+    let Opened { mut connection, mut lock, checking } = opened;
     while let Some(tasks) = waiting.take(GROUP) {
+        if let Err(verdict) = checking.wait() {
+            refuse(tasks, &verdict);
+            continue;
+        }
         let (mut rest, mut asked) = (Vec::new(), Vec::new());
         for task in tasks {
             match task {
@@ -97,9 +102,11 @@ fn run(opened: Opened, place: &Place, waiting: &Waiting) {
             drop(answer.send(write_back(&connection, &mut lock)));
         }
     }
-    match close(&connection, &mut lock, place) {
+    // What is not sound is left as it lies, its log beside it.
+    let closed = checking.wait().map_or(Ok(Closed::AsItLies), |()| close(&connection, &mut lock, place));
+    match closed {
         Ok(Closed::WrittenBack) => forget_log(&connection, &mut lock),
-        Ok(Closed::Moved) => {}
+        Ok(Closed::AsItLies) => {}
         Err(error) if matches!(place.check(), Err(Moved::Log)) => {
             tracing::error!(
                 %error,
@@ -116,19 +123,32 @@ fn run(opened: Opened, place: &Place, waiting: &Waiting) {
     drop(lock);
 }
 
+fn refuse(tasks: Vec<Task>, verdict: &OpenError) {
+    for task in tasks {
+        match task {
+            Task::Change(change) => change.settle(Err(refused(verdict))),
+            Task::WriteBack(answer) => {
+                let damaged = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
+                // Whoever does not wait any more has no use for the answer.
+                drop(answer.send(Err(rusqlite::Error::SqliteFailure(damaged, None))));
+            }
+        }
+    }
+}
+
 /// What the end of a store left.
 enum Closed {
     /// Everything is in the file itself.
     WrittenBack,
-    /// It lies where it was moved to, its log beside it.
-    Moved,
+    /// It lies where it was moved to, or as it was found, its log beside it.
+    AsItLies,
 }
 
 fn close(connection: &Connection, lock: &mut Lock, place: &Place) -> rusqlite::Result<Closed> {
     // At its end SQLite removes the log by its name, which may be another store's by now.
     keep_log(connection)?;
     match place.check() {
-        Err(Moved::Removed | Moved::Replaced | Moved::Unmounted) => return Ok(Closed::Moved),
+        Err(Moved::Removed | Moved::Replaced | Moved::Unmounted) => return Ok(Closed::AsItLies),
         // What lies under the names of the log now is somebody else's.
         Err(Moved::Log) => write_back(connection, lock)?,
         Ok(()) => {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rusqlite::{Connection, Transaction};
 use tenure_actors::Child;
 use tenure_actors::crash::Step;
-use tenure_actors::database::{Create, Database, DatabaseError, OpenError, Opening, rusqlite};
+use tenure_actors::database::{Check, Create, Database, DatabaseError, OpenError, Opening, rusqlite};
 use tenure_protocol::content::{Piece, Wanted};
 use tenure_protocol::event::{Listed, NodeEvent};
 use tenure_protocol::id::{Digest, EventId, FencingToken, Millis, NodeId, StoreId};
@@ -66,6 +66,7 @@ impl Sqlite {
             create,
             cache_kib: 32 * 1024,
             readers: 4,
+            check: Check::Before,
         })?;
         let (room, health, saved) = (Arc::default(), Arc::default(), Arc::default());
         Ok(Self { database, room, health, path: path.into(), saved })

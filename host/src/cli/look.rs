@@ -9,7 +9,7 @@ use tenure_protocol::rescue::{Outcomes, Owned, OwnedLine, Status, StatusIs};
 use tokio::time::{Instant, sleep};
 
 use super::ask::Host;
-use super::{Done, print, runtime, show};
+use super::{Done, asking, print, show};
 use crate::ground::Ground;
 use crate::reconcile::unreadable;
 use crate::status as read;
@@ -19,7 +19,7 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 const PAGE: u32 = 1_000;
 
 pub(super) fn status(ground: &Ground, json: bool) -> Result<Done, Refusal> {
-    let (stands, runs) = runtime()?.block_on(async {
+    let (stands, runs) = asking()?.block_on(async {
         match reach(ground).await? {
             Reached::Host(host) => {
                 let status = host.ask(&Status {}, ANSWER_WITHIN).await?;
@@ -60,7 +60,7 @@ fn from_store(ground: &Ground, Opened { store, note }: Opened) -> Result<Stands,
 }
 
 pub(super) fn owned(ground: &Ground, json: bool) -> Result<Done, Refusal> {
-    let owned = runtime()?.block_on(async {
+    let owned = asking()?.block_on(async {
         match reach(ground).await? {
             Reached::Host(host) => asked(&host).await,
             Reached::Store(Opened { store, .. }) => {
@@ -99,7 +99,7 @@ fn pages(store: &Store) -> Result<Vec<OwnedLine>, Refusal> {
 }
 
 pub(super) fn held(ground: &Ground, json: bool) -> Result<Done, Refusal> {
-    let mut lines = runtime()?.block_on(async {
+    let mut lines = asking()?.block_on(async {
         match reach(ground).await? {
             Reached::Host(host) => outcomes_asked(&host).await,
             Reached::Store(Opened { store, .. }) => {
@@ -139,6 +139,14 @@ pub(super) enum Reached {
 /// The daemon where one answers, else the store. One that starts, or opens its store anew, holds the store for a moment
 /// before it answers; that is waited for, but not long.
 pub(super) async fn reach(ground: &Ground) -> Result<Reached, Refusal> {
+    reach_or(ground, open).await
+}
+
+/// The same; `open` opens the store.
+pub(super) async fn reach_or(
+    ground: &Ground,
+    open: impl Fn(&Ground) -> Result<Opened, Refusal>,
+) -> Result<Reached, Refusal> {
     let deadline = Instant::now() + STARTS_WITHIN;
     loop {
         if let Some(host) = Host::find(ground).await? {
@@ -157,4 +165,9 @@ const AGAIN: Duration = Duration::from_millis(50);
 /// The store of a host that does not run.
 pub(super) fn open(ground: &Ground) -> Result<Opened, Refusal> {
     Store::open(ground, false, clock::system().now()).map_err(|error| error.refusal())
+}
+
+/// The same for a pass, which reads what is stored while the store is checked.
+pub(super) fn open_ahead(ground: &Ground) -> Result<Opened, Refusal> {
+    Store::open_ahead(ground).map_err(|error| error.refusal())
 }

@@ -17,7 +17,7 @@ use tenure_protocol::rescue::{Applied, Apply, Identity, Status};
 use super::ask::Host;
 use super::look::Reached;
 use super::snapshot::Snapshot;
-use super::{Done, look, print, runtime, show};
+use super::{Done, asking, look, print, show};
 use crate::bundle::Bundle;
 use crate::ground::Ground;
 use crate::outbox::Outbox;
@@ -45,12 +45,12 @@ fn look_ahead(ground: &Ground, bundle: Option<PathBuf>) -> Result<Foreseen, Refu
     if !has_store(ground)? {
         return previewed(ground, None, bundle.as_ref());
     }
-    if runtime()?.block_on(Host::find(ground))?.is_none()
+    if asking()?.block_on(Host::find(ground))?.is_none()
         && let Some(snapshot) = Snapshot::of_stopped(ground)
     {
         return previewed(ground, snapshot.store(), bundle.as_ref());
     }
-    match runtime()?.block_on(look::reach(ground))? {
+    match asking()?.block_on(look::reach(ground))? {
         Reached::Host(_) => {
             let snapshot = Snapshot::of(ground)?;
             previewed(ground, snapshot.store(), bundle.as_ref())
@@ -139,7 +139,7 @@ type Passed = (Summary, Option<Refusal>);
 fn reconcile(ground: &Ground, bundle: Option<PathBuf>) -> Result<Passed, Refusal> {
     match bundle {
         Some(bundle) => apply_bundle(ground, &bundle),
-        None => match runtime()?.block_on(ask(ground))? {
+        None => match asking()?.block_on(ask(ground))? {
             Asked::Done(summary) => Ok((*summary, None)),
             Asked::ByHand(store) => pass(ground, store),
         },
@@ -155,7 +155,7 @@ enum Asked {
 }
 
 async fn ask(ground: &Ground) -> Result<Asked, Refusal> {
-    match look::reach(ground).await? {
+    match look::reach_or(ground, look::open_ahead).await? {
         Reached::Host(host) => {
             let Applied { summary } = host.ask(&Apply {}, PASS_WITHIN).await?;
             Ok(Asked::Done(Box::new(summary)))
@@ -167,7 +167,7 @@ async fn ask(ground: &Ground) -> Result<Asked, Refusal> {
 /// A bundle is taken only where no control plane would contradict it.
 fn apply_bundle(ground: &Ground, folder: &Path) -> Result<Passed, Refusal> {
     let bundle = Bundle::open(folder).map_err(|error| error.refusal())?;
-    let running = runtime()?.block_on(async {
+    let running = asking()?.block_on(async {
         match Host::find(ground).await? {
             Some(host) => host.ask(&Status {}, ANSWER_WITHIN).await.map(Some),
             None => Ok(None),
@@ -211,8 +211,10 @@ fn pass(ground: &Ground, store: Store) -> Result<Passed, Refusal> {
     };
     let summary = by_hand(&setting, Reading::Whole);
     drop(setting);
+    // Of a damaged store this is what is wrong, whatever came of reading it.
+    let checked = store.checked().map_err(|error| error.refusal());
     store.close();
-    summary
+    checked.and(summary)
 }
 
 fn belongs(identity: &Identity, revision: Option<String>) -> Refusal {

@@ -173,7 +173,7 @@ impl<'a> Foresight<'a> {
         self.leave(&before);
         self.ahead.is_cleared();
         let mut sights = survey::survey(self.site, self.declaration, self.records, self.places, &|_| {});
-        let order = arrange(self.declaration).unwrap_or_default();
+        let order = arrange(self.declaration);
         let mut left = order.as_slice();
         while let Some((at, rest)) = left.split_first() {
             left = rest;

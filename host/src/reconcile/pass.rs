@@ -302,10 +302,7 @@ fn reconcile<'a, T>(
     engine.know(declaration, records);
     engine.book.total = declaration.entries.len() + before.len() + after.len();
     release::let_go(engine, &before, records, places, true);
-    let Ok(order) = arrange(declaration) else {
-        // Parsing has refused circles and missing needs already.
-        return None;
-    };
+    let order = arrange(declaration);
     let mut sights = survey::survey(&engine.site, declaration, records, places, looked);
     let lost = survey::without_lost_masks(declaration, records, &sights);
     if !lost.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tenure_protocol::declaration::{Declaration, DeclarationError, Entry};
+use tenure_protocol::declaration::{Declaration, Entry};
 use tenure_protocol::id::Millis;
 use tenure_protocol::outcome::Origin;
 use tenure_protocol::path::DeclaredPath;
@@ -202,7 +202,7 @@ pub fn needs_reading(spec: &Spec, is_ours: bool) -> bool {
 /// The order in which entries are worked on: the declaration's own, save that among directories that nothing orders a
 /// parent comes before what lies in it, that a directory that is to be gone comes last, after what lay in it, and that
 /// packages come as early as their needs let them, together: one transaction costs as much as twenty.
-pub fn arrange(declaration: &Declaration) -> Result<Vec<usize>, DeclarationError> {
+pub fn arrange(declaration: &Declaration) -> Vec<usize> {
     let entries = &declaration.entries;
     let mut needed = HashSet::new();
     for resource in declaration.resources() {
@@ -210,7 +210,7 @@ pub fn arrange(declaration: &Declaration) -> Result<Vec<usize>, DeclarationError
     }
     let free = |at: &usize| entries.get(*at).and_then(|entry| directory(entry, &needed));
     let (mut gone, mut order): (Vec<usize>, Vec<usize>) =
-        declaration.order()?.into_iter().partition(|at| free(at).is_some_and(|(_, absent)| absent));
+        declaration.order().iter().copied().partition(|at| free(at).is_some_and(|(_, absent)| absent));
     let path = |at: &usize| free(at).and_then(|(key, _)| key.path().cloned());
     for run in order.chunk_by_mut(|a, b| free(a).is_some() && free(b).is_some()) {
         if run.len() > 1 {
@@ -220,7 +220,7 @@ pub fn arrange(declaration: &Declaration) -> Result<Vec<usize>, DeclarationError
     gone.sort_by_cached_key(|at| std::cmp::Reverse(path(at)));
     order.append(&mut gone);
     packages_first(entries, &mut order);
-    Ok(order)
+    order
 }
 
 /// Moves packages and what they need to the front, in as few runs of packages as edges permit.

@@ -226,6 +226,8 @@ fn ordinary(
         Some(Err(panicked)) => std::panic::resume_unwind(panicked),
         None => Rows::read(store),
     };
+    // What was read may be of a store that is still being checked: nothing is done with it before.
+    store.sound()?;
     // One that was applied by hand, or is of an earlier life: under another identity it would drop what is ours.
     input.declaration = match (declaration, identity) {
         (Some(declaration), Some(identity)) if !identity.is_meant_by(&declaration.header) => {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tenure_actors::clock::Moment;
-use tenure_actors::database::{self, Create, Database, DatabaseError, Obstacle, OpenError, Opening};
+use tenure_actors::database::{self, Check, Create, Database, DatabaseError, Obstacle, OpenError, Opening};
 use tenure_protocol::event::{NodeEvent, STORE_LOST};
 use tenure_protocol::id::{EventId, Millis, StoreId};
 use tenure_protocol::wire::codec::encode;
@@ -65,10 +65,10 @@ impl Store {
         let log_gone = log_gone(&path);
         if !create {
             // Whoever only looks leaves it to the host to set a damaged one aside.
-            return look(ground, open(&path, Create::Never)?, log_gone);
+            return look(ground, open(&path, Create::Never, Check::Before)?, log_gone);
         }
         let before = || log_gone.or_else(|| life_before(ground, &path).ok().flatten());
-        let first = match open(&path, Create::Never) {
+        let first = match open(&path, Create::Never, Check::Before) {
             Ok(database) => return begin(ground, database, before(), now),
             Err(error) => unusable(error)?,
         };
@@ -84,7 +84,7 @@ impl Store {
             tracing::warn!(path = %path.display(), "store put back that was being written to its place again");
         }
         // Another process may have put it right while we waited; then the one that lies there now is good.
-        let lost = match open(&path, Create::Never) {
+        let lost = match open(&path, Create::Never, Check::Before) {
             Ok(database) => return begin(ground, database, before(), now),
             Err(error) => unusable(error)?,
         };
@@ -95,7 +95,33 @@ impl Store {
         };
         // Whose log is gone is gone itself.
         drop(std::fs::remove_file(cut(&path)));
-        begin(ground, open(&path, Create::WhenAbsent)?, lost, now)
+        begin(ground, open(&path, Create::WhenAbsent, Check::Before)?, lost, now)
+    }
+}
+
+impl Store {
+    /// As [`Store::open`] without `create`, for a pass by hand: what is stored is read while the store is still checked.
+    /// Nothing is written before it is known to be sound, and nothing may be done before [`Store::checked`] says so.
+    pub fn open_ahead(ground: &Ground) -> Result<Opened, OpenStoreError> {
+        let path = ground.store();
+        let log_gone = log_gone(&path);
+        let database = open(&path, Create::Never, Check::Beside)?;
+        let opened = look(ground, database.clone(), log_gone);
+        if opened.is_err() {
+            // Of a damaged store this is what is wrong, whatever came of reading it.
+            database.checked()?;
+        }
+        opened
+    }
+
+    /// Whether the store is sound; blocks until that is known.
+    pub fn checked(&self) -> Result<(), OpenStoreError> {
+        Ok(self.database.checked()?)
+    }
+
+    /// The same, for a pass.
+    pub(crate) fn sound(&self) -> Result<(), DatabaseError> {
+        self.database.sound()
     }
 }
 
@@ -121,7 +147,7 @@ fn unusable(error: OpenError) -> Result<OpenError, OpenError> {
     }
 }
 
-fn open(path: &Path, create: Create) -> Result<Database, OpenError> {
+fn open(path: &Path, create: Create, check: Check) -> Result<Database, OpenError> {
     let opening = Opening {
         path,
         application_id: APPLICATION_ID,
@@ -129,6 +155,7 @@ fn open(path: &Path, create: Create) -> Result<Database, OpenError> {
         create,
         cache_kib: CACHE_KIB,
         readers: READERS,
+        check,
     };
     match Database::open(opening) {
         Err(error) if explain::is_full(&error) && reserve::give_up(path) => Database::open(opening),

@@ -3,16 +3,12 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use super::{DeclarationError, Entry};
+use super::{DeclarationError, Entry, Unsupported};
 use crate::resource::{ResourceKey, ResourceKind};
 use crate::text::shown;
 
-/// Refuses a key that stands twice, a need that is not declared, and a circle.
-pub(super) fn check(entries: &[Entry]) -> Result<(), DeclarationError> {
-    order(entries).map(|_| ())
-}
-
-/// The positions of `entries` so that every need comes before what needs it.
+/// The positions of `entries` so that every need comes before what needs it. Refuses a key that stands twice, a need that
+/// is not declared, and a circle.
 pub(super) fn order(entries: &[Entry]) -> Result<Vec<usize>, DeclarationError> {
     let places = places(entries)?;
     let mut waiting = vec![0_usize; entries.len()];
@@ -20,7 +16,7 @@ pub(super) fn order(entries: &[Entry]) -> Result<Vec<usize>, DeclarationError> {
     for (at, entry) in entries.iter().enumerate() {
         for need in needs(entry) {
             let missing = || DeclarationError::NeedMissing { key: entry.key(), needs: need.to_string() };
-            let place = *places.get(need.text().as_str()).ok_or_else(missing)?;
+            let place = *places.get(&named(need)).ok_or_else(missing)?;
             needed_by[place].push(at);
             waiting[at] += 1;
         }
@@ -42,24 +38,41 @@ pub(super) fn order(entries: &[Entry]) -> Result<Vec<usize>, DeclarationError> {
     if order.len() == entries.len() { Ok(order) } else { Err(circle(entries, &waiting)) }
 }
 
-fn places(entries: &[Entry]) -> Result<HashMap<String, usize>, DeclarationError> {
+/// A key in its two parts, which is to compare it without making its text.
+type Named<'e> = (&'e str, Option<&'e str>);
+
+fn named(key: &ResourceKey) -> Named<'_> {
+    (key.kind().as_str(), Some(key.name()))
+}
+
+fn name_of(entry: &Entry) -> Named<'_> {
+    match entry {
+        Entry::Known(resource) => named(&resource.key),
+        Entry::Unsupported(Unsupported { key, .. }) => match key.split_once(':') {
+            Some((kind, name)) => (kind, Some(name)),
+            None => (key, None),
+        },
+    }
+}
+
+fn places(entries: &[Entry]) -> Result<HashMap<Named<'_>, usize>, DeclarationError> {
     let mut places = HashMap::with_capacity(entries.len());
     let mut paths = HashMap::with_capacity(entries.len());
     for (at, entry) in entries.iter().enumerate() {
-        let key = entry.key();
         // One path is one thing: a file and a directory of the same path cannot both be.
         if let Entry::Known(resource) = entry
             && let Some(path) = resource.key.path()
-            && let Some(other) = paths.insert(path.clone(), at)
-            && entries[other].key() != key
+            && let Some(other) = paths.insert(path, at)
+            && name_of(&entries[other]) != name_of(entry)
         {
             return Err(DeclarationError::Twice(format!(
-                "{path} (as {} and as {key})",
-                entries[other].key()
+                "{path} (as {} and as {})",
+                entries[other].key(),
+                entry.key()
             )));
         }
-        if places.insert(key.clone(), at).is_some() {
-            return Err(DeclarationError::Twice(shown(&key, 300)));
+        if places.insert(name_of(entry), at).is_some() {
+            return Err(DeclarationError::Twice(shown(&entry.key(), 300)));
         }
     }
     Ok(places)
@@ -82,15 +95,14 @@ fn kind(entry: &Entry) -> Option<ResourceKind> {
 
 /// Follows needs from any resource that never became ready until one repeats; that is a circle.
 fn circle(entries: &[Entry], waiting: &[usize]) -> DeclarationError {
-    let places: HashMap<String, usize> =
-        entries.iter().enumerate().map(|(at, entry)| (entry.key(), at)).collect();
+    let places: HashMap<Named<'_>, usize> =
+        entries.iter().enumerate().map(|(at, entry)| (name_of(entry), at)).collect();
     let mut at = waiting.iter().position(|left| *left > 0).unwrap_or_default();
     let mut walked: Vec<usize> = Vec::new();
     while !walked.contains(&at) {
         walked.push(at);
-        let next = needs(&entries[at])
-            .iter()
-            .find_map(|need| places.get(&need.to_string()).filter(|p| waiting[**p] > 0));
+        let next =
+            needs(&entries[at]).iter().find_map(|need| places.get(&named(need)).filter(|p| waiting[**p] > 0));
         match next {
             Some(next) => at = *next,
             None => break,

@@ -13,14 +13,14 @@ impl Declaration {
     pub fn parse_placed(bytes: &[u8]) -> Result<(Self, Vec<Range<usize>>), DeclarationError> {
         let (header, resources) = super::open(bytes)?;
         let entries: Vec<Entry> = resources.iter().map(|raw| entry(raw)).collect::<Result<_, _>>()?;
-        order::check(&entries)?;
+        let order = order::order(&entries)?;
         let begin = bytes.as_ptr().addr();
         let place = |raw: &&RawValue| {
             let from = raw.get().as_ptr().addr().saturating_sub(begin);
             from..from.saturating_add(raw.get().len())
         };
         let places = resources.iter().map(place).collect();
-        Ok((Self { header, entries }, places))
+        Ok((Self { header, entries, order }, places))
     }
 
     /// A declaration of these resources alone, each as it stands in the bytes of one that was parsed before, and in that
@@ -39,7 +39,7 @@ impl Declaration {
                 resource.needs.retain(|need| here.contains(need));
             }
         }
-        order::check(&entries)?;
-        Ok(Self { header, entries })
+        let order = order::order(&entries)?;
+        Ok(Self { header, entries, order })
     }
 }

@@ -378,3 +378,69 @@ fn a_store_that_is_kept_unopened_is_opened_by_nobody_and_one_that_is_open_is_not
     drop(both);
     place.open().close();
 }
+
+/// A store of so many rows, closed; with `damaged`, one of its pages is not what was written.
+fn left(damaged: bool) -> (Place, Vec<u8>) {
+    let place = Place::new();
+    filled(&place);
+    let mut file = std::fs::read(place.path()).unwrap();
+    if damaged {
+        file[4096 * 12..4096 * 13].fill(0xAB);
+        std::fs::write(place.path(), &file).unwrap();
+    }
+    (place, file)
+}
+
+#[test]
+fn a_store_that_is_checked_beside_is_read_at_once_and_written_when_it_is_known_to_be_sound() {
+    let (place, _) = left(false);
+    let path = place.path();
+    let database = Database::open(Opening { check: Check::Beside, ..opening(&path) }).unwrap();
+    assert_eq!(texts(&database).len(), 500);
+    database.write_blocking(insert("one more")).unwrap();
+    database.checked().unwrap();
+    database.close();
+    assert_eq!(
+        texts(&place.open()).len(),
+        501,
+        "what was written is there, and nothing says it was left open"
+    );
+}
+
+#[test]
+fn a_damaged_store_that_is_checked_beside_takes_no_change_and_stays_byte_for_byte() {
+    // case: O-06
+    let (place, damaged) = left(true);
+    let path = place.path();
+    let database = Database::open(Opening { check: Check::Beside, ..opening(&path) }).unwrap();
+    let refused = database.write_blocking(insert("one more")).unwrap_err();
+    assert!(matches!(refused, DatabaseError::Damaged), "{refused:?}");
+    let refused = database.write_back().unwrap_err();
+    assert!(matches!(refused, DatabaseError::Damaged), "{refused:?}");
+    for _ in 0..2 {
+        let error = database.checked().unwrap_err();
+        assert!(matches!(&error, OpenError::Damaged { what, .. } if what.contains("page")), "{error:?}");
+        assert!(matches!(database.sound(), Err(DatabaseError::Damaged)));
+    }
+    database.close();
+    assert_eq!(std::fs::read(&path).unwrap(), damaged);
+    assert!(
+        matches!(place.refusal(Create::Never), OpenError::Damaged { .. }),
+        "it is found so the next time too"
+    );
+}
+
+#[test]
+fn a_store_whose_schema_needs_a_step_is_checked_before_it() {
+    // case: O-06
+    let place = Place::new();
+    let path = place.path();
+    Database::open(Opening { migrations: &SCHEMA[..1], ..opening(&path) }).unwrap().close();
+    let mut file = std::fs::read(&path).unwrap();
+    let last = file.len() - 4096;
+    file[last..].fill(0xAB);
+    std::fs::write(&path, &file).unwrap();
+    let error = Database::open(Opening { check: Check::Beside, ..opening(&path) }).unwrap_err();
+    assert!(matches!(error, OpenError::Damaged { .. }), "{error:?}");
+    assert_eq!(std::fs::read(&path).unwrap(), file);
+}

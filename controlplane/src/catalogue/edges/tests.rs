@@ -96,8 +96,7 @@ fn an_edge_says_otherwise_than_the_order_of_kinds() {
         [[unit]]\nname = \"late.timer\"\nenabled = true\nreload_on = [\"unit:app.service\"]\n";
     let rendering = web(&format!("{STACK}{sources}")).unwrap();
     let declaration = declared(&rendering);
-    let order: Vec<String> =
-        declaration.order().unwrap().into_iter().map(|at| declaration.entries[at].key()).collect();
+    let order: Vec<String> = declaration.order().iter().map(|at| declaration.entries[*at].key()).collect();
     let place = |key: &str| order.iter().position(|one| one == key).unwrap();
     for (first, then) in [
         ("package:app", "directory:/a"),

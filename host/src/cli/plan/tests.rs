@@ -7,6 +7,7 @@ use tenure_protocol::machine::Mode;
 use tenure_protocol::path::DeclaredPath;
 use tenure_protocol::resource::{Content, FilePresent, FileSpec, Principal, Resource, Spec};
 
+use super::super::runtime;
 use super::*;
 use crate::daemon::{Options, start};
 use crate::identity::keep;
@@ -213,4 +214,27 @@ fn a_pass_that_breaks_off_by_a_fault_is_said_and_the_next_one_is_done() {
     faulty.0.store(false, std::sync::atomic::Ordering::Relaxed);
     assert_eq!(reconcile(&ground, None).unwrap().0.counts.unchanged, 1);
     host.block_on(daemon.stop());
+}
+
+#[test]
+fn a_damaged_store_is_what_an_apply_by_hand_says_and_nothing_is_done_by_what_is_read_from_it() {
+    // case: O-06
+    let (_folder, ground, bundle) = machine();
+    reconcile(&ground, Some(bundle)).unwrap();
+    let declared = ground.at("/srv/a");
+    let sound = std::fs::read(ground.store()).unwrap();
+    for page in 1..sound.len() / 4096 {
+        std::fs::write(&declared, "drift").unwrap();
+        let mut damaged = sound.clone();
+        damaged[page * 4096..(page + 1) * 4096].fill(0xAB);
+        std::fs::write(ground.store(), &damaged).unwrap();
+        let refusal = reconcile(&ground, None).unwrap_err();
+        assert_eq!(refusal.code, "store_damaged", "page {page}: {refusal:?}");
+        assert_eq!(std::fs::read(&declared).unwrap(), b"drift", "page {page}");
+        assert_eq!(std::fs::read(ground.store()).unwrap(), damaged, "page {page}");
+    }
+    std::fs::write(ground.store(), &sound).unwrap();
+    let (summary, _) = reconcile(&ground, None).unwrap();
+    assert_eq!(summary.counts.applied, 1, "{summary:?}");
+    assert_eq!(std::fs::read(&declared).unwrap(), b"by hand");
 }

@@ -22,28 +22,22 @@ fn declaration(revision: u64, keys: &[&str]) -> Declaration {
     let entry = |path: &&str| {
         let spec = Spec::Directory(DirectorySpec { path: path.parse().unwrap(), present: None });
         let module = ModuleName::new("base").unwrap();
-        tenure_protocol::declaration::Entry::Known(Resource {
-            key: spec.key(),
-            module,
-            needs: Vec::new(),
-            spec,
-        })
+        Resource { key: spec.key(), module, needs: Vec::new(), spec }
     };
     let standing = standing();
-    Declaration {
-        header: Header {
-            control_plane_id: standing.control_plane_id,
-            node: standing.node,
-            generation: standing.generation,
-            epoch: standing.epoch,
-            revision: RevisionNumber(revision),
-            mode: Mode::Converged,
-            taken: Vec::new(),
-            allowed_removals: None,
-            is_final: false,
-        },
-        entries: keys.iter().map(entry).collect(),
-    }
+    let header = Header {
+        control_plane_id: standing.control_plane_id,
+        node: standing.node,
+        generation: standing.generation,
+        epoch: standing.epoch,
+        revision: RevisionNumber(revision),
+        mode: Mode::Converged,
+        taken: Vec::new(),
+        allowed_removals: None,
+        is_final: false,
+    };
+    let resources: Vec<Resource> = keys.iter().map(entry).collect();
+    Declaration::parse(&Declaration::encode(&header, &resources).unwrap()).unwrap()
 }
 
 fn held(epoch_number: u64, number: u64) -> Held {
