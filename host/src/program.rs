@@ -13,6 +13,10 @@ use tenure_protocol::text::shown;
 
 use crate::ground::Ground;
 
+mod bus;
+
+pub use bus::Listed;
+
 /// The most bytes of output that are kept, of each stream; the rest is read and dropped from the front.
 const MOST: usize = 4 * 1024 * 1024;
 
@@ -84,6 +88,12 @@ pub trait Programs: Sync {
         stop: &AtomicBool,
     ) -> Result<Ran, ProgramError>;
 
+    /// How units of these names stand, in their order, asked over the machine's bus at most `within`; none where that
+    /// cannot be had.
+    fn units(&self, _names: &[&str], _within: Duration) -> Option<Vec<Listed>> {
+        None
+    }
+
     /// Lets so much time pass.
     fn rest(&self, time: Duration);
 }
@@ -120,6 +130,10 @@ impl Programs for System {
             Ended::TooLong => Err(ProgramError::TooLong { program: program.to_owned(), within }),
             Ended::Stopped => Err(ProgramError::NotAwaited(program.to_owned())),
         }
+    }
+
+    fn units(&self, names: &[&str], within: Duration) -> Option<Vec<Listed>> {
+        bus::units(names, within)
     }
 
     fn rest(&self, time: Duration) {

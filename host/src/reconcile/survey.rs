@@ -47,11 +47,9 @@ pub(super) fn look(
     records: &HashMap<String, Record>,
     looked: &(dyn Fn(usize) + Sync),
 ) -> Vec<Option<Result<Sight, Trouble>>> {
-    let unit = |resource: &&Resource| resource.key.kind() == ResourceKind::Unit;
-    let units: Vec<&str> = resources.iter().flatten().copied().filter(unit).map(|r| r.key.name()).collect();
-    if !units.is_empty() {
-        site.tools.glance_at_units(&units);
-    }
+    let is_unit = |resource: &Resource| resource.key.kind() == ResourceKind::Unit;
+    let named = resources.iter().flatten().copied().filter(|resource| is_unit(resource));
+    let units: Vec<&str> = named.map(|resource| resource.key.name()).collect();
     let count = AtomicUsize::new(0);
     let look = |resource: &Option<&Resource>| {
         looked(count.fetch_add(1, Ordering::Relaxed));
@@ -60,15 +58,47 @@ pub(super) fn look(
         }
         resource.map(|resource| one(site, header, resource, records))
     };
+    if units.is_empty() {
+        return on_threads(resources, look);
+    }
+    // The service manager answers while the rest is looked at.
+    let mut sights = std::thread::scope(|scope| {
+        let glance = || site.tools.glance_at_units(&units);
+        let glanced = std::thread::Builder::new().spawn_scoped(scope, glance).ok();
+        let rest = |resource: &Option<&Resource>| {
+            if resource.is_some_and(is_unit) { None } else { look(resource) }
+        };
+        let sights = on_threads(resources, rest);
+        match glanced.map(std::thread::ScopedJoinHandle::join) {
+            Some(Ok(())) => {}
+            Some(Err(panicked)) => std::panic::resume_unwind(panicked),
+            None => glance(),
+        }
+        sights
+    });
+    for (sight, resource) in sights.iter_mut().zip(resources) {
+        if resource.is_some_and(is_unit) {
+            *sight = look(resource);
+        }
+    }
+    sights
+}
+
+/// One answer a resource, in their order, by a few threads where there are many.
+fn on_threads<'r, T: Send>(
+    resources: &[Option<&'r Resource>],
+    look: impl Fn(&Option<&'r Resource>) -> Option<T> + Sync,
+) -> Vec<Option<T>> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
     if threads == 1 || resources.len() < WORTH_A_THREAD {
         return resources.iter().map(look).collect();
     }
     let share = resources.len().div_ceil(threads);
+    let look = &look;
     std::thread::scope(|scope| {
         let parts: Vec<_> = resources
             .chunks(share)
-            .map(|part| (part.len(), scope.spawn(|| part.iter().map(look).collect::<Vec<_>>())))
+            .map(|part| (part.len(), scope.spawn(move || part.iter().map(look).collect::<Vec<_>>())))
             .collect();
         // A thread that panicked leaves its part unseen: those resources fail by name, nobody else's do.
         let sights = parts.into_iter().flat_map(|(len, part)| seen(len, part.join()));

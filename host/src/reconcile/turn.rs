@@ -24,7 +24,7 @@ use super::quiet::Stood;
 use super::{intake, patience, quiet};
 use crate::identity::StoredIdentity;
 use crate::outbox::Report;
-use crate::program::{self, ProgramError, Programs, Ran};
+use crate::program::{self, Listed, ProgramError, Programs, Ran};
 use crate::resource::Reading;
 use crate::store::{Cure, Store, StoreTrouble};
 
@@ -310,6 +310,10 @@ impl Programs for Announced<'_> {
         stop: &AtomicBool,
     ) -> Result<Ran, ProgramError> {
         self.during(program, within, |programs| programs.attend(program, arguments, within, stop))
+    }
+
+    fn units(&self, names: &[&str], within: Duration) -> Option<Vec<Listed>> {
+        self.during("the bus", within, |programs| programs.units(names, within))
     }
 
     fn rest(&self, time: Duration) {

@@ -23,12 +23,11 @@ use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use serde::Deserialize;
-use serde::de::IgnoredAny;
 use tenure_protocol::id::Digest;
 
 use super::systemctl::{Active, Load, Shown};
 use crate::ground::own::{MADE_INTO_UNITS, UNIT_PLACES};
+use crate::program::Listed;
 
 /// What is remembered; empty in a new process.
 #[derive(Debug, Default)]
@@ -75,15 +74,15 @@ impl Memory {
         &self,
         names: &[&str],
         disk: Digest,
-        running: &[Running],
+        running: &[Listed],
         root: &Path,
     ) -> HashMap<String, Shown> {
         if self.disk != Some(disk) {
             return HashMap::new();
         }
-        let same = |(name, running): (&&str, &Running)| {
+        let same = |(name, running): (&&str, &Listed)| {
             let shown = self.units.get(*name)?;
-            let stands = running.is(shown) && (!may_run_anew(shown) || run(root, &shown.id) == shown.run);
+            let stands = is(running, shown) && (!may_run_anew(shown) || run(root, &shown.id) == shown.run);
             stands.then(|| ((*name).to_owned(), shown.clone()))
         };
         names.iter().zip(running).filter_map(same).collect()
@@ -164,39 +163,9 @@ fn mark(path: &Path, depth: u8, left: &mut usize, marks: &mut Vec<u8>) -> Option
     Some(())
 }
 
-/// How one unit stands, in the service manager's words.
-#[derive(Debug, Deserialize)]
-#[serde(from = "Row")]
-pub(super) struct Running {
-    id: String,
-    stands: String,
-}
-
-/// As the bus has it: name, description, load, activity, the same in detail, and what the unit follows, its object and
-/// its job.
-type Row =
-    (String, IgnoredAny, String, String, String, IgnoredAny, IgnoredAny, IgnoredAny, IgnoredAny, IgnoredAny);
-
-impl From<Row> for Running {
-    fn from((id, _, load, active, sub, ..): Row) -> Self {
-        Self { id, stands: format!("{load} {active} {sub}") }
-    }
-}
-
-impl Running {
-    fn is(&self, shown: &Shown) -> bool {
-        self.id == shown.id && self.stands == shown.stands
-    }
-}
-
-/// What `busctl` says of `ListUnitsByNames`; none where it is not an answer about so many.
-pub(super) fn running(text: &str, many: usize) -> Option<Vec<Running>> {
-    #[derive(Deserialize)]
-    struct Answer {
-        data: (Vec<Running>,),
-    }
-    let Answer { data: (all,) } = serde_json::from_str(text).ok()?;
-    (all.len() == many).then_some(all)
+fn is(listed: &Listed, shown: &Shown) -> bool {
+    let Listed { id, load, active, sub } = listed;
+    *id == shown.id && format!("{load} {active} {sub}") == shown.stands
 }
 
 #[cfg(test)]

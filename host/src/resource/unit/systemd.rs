@@ -22,9 +22,8 @@ use std::time::Duration;
 
 use tenure_protocol::refusal::chain;
 
-use super::memory::{self, Running};
 use super::systemctl::{self, Shown};
-use crate::program::{ProgramError, Programs};
+use crate::program::{Listed, ProgramError, Programs};
 use crate::resource::Trouble;
 
 /// How long one start, stop, restart or reload may take: systemd's own default is 90 s.
@@ -35,10 +34,6 @@ const QUESTION: Duration = Duration::from_secs(30);
 const AT_ONCE: usize = 1024;
 /// After so many names that it could not take, no more calls are spent on the rest.
 const MOST_BAD: usize = 16;
-
-/// The service manager on the bus: its name, object and interface.
-const MANAGER: [&str; 3] =
-    ["org.freedesktop.systemd1", "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager"];
 
 /// What can be done with a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,12 +122,9 @@ impl Manager<'_> {
     }
 
     /// How these units stand, in their order; none where that cannot be had in one call over the bus.
-    pub(super) fn running(&self, names: &[&str]) -> Option<Vec<Running>> {
-        let many = names.len().to_string();
-        let asked =
-            [&["--json=short", "call"], &MANAGER[..], &["ListUnitsByNames", "as", &many], names].concat();
-        let ran = (names.len() <= AT_ONCE).then(|| self.programs.run("busctl", &asked, QUESTION))?.ok()?;
-        memory::running(&ran.out, names.len()).filter(|_| ran.succeeded())
+    pub(super) fn running(&self, names: &[&str]) -> Option<Vec<Listed>> {
+        let asked = (names.len() <= AT_ONCE).then(|| self.programs.units(names, QUESTION))?;
+        asked.filter(|listed| listed.len() == names.len())
     }
 
     /// One call: what was said, of as many as it was said of, and why not of the next one.

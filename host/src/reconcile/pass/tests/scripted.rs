@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::*;
-use crate::program::{ProgramError, Ran};
+use crate::program::{Listed, ProgramError, Ran};
 
 mod apt;
 mod bus;
@@ -275,7 +275,6 @@ impl Programs for Scripted {
             "pacman" => self.pacman(arguments),
             "pacman-conf" => said(0, "", ""),
             "systemctl" => self.systemctl(arguments),
-            "busctl" => self.busctl(arguments),
             "systemd-run" => {
                 if let Some(Lie::Fails(words)) = self.state().lies.get("systemd-run") {
                     return said(1, "", *words);
@@ -310,6 +309,10 @@ impl Programs for Scripted {
         _: &AtomicBool,
     ) -> Result<Ran, ProgramError> {
         self.run(program, arguments, within)
+    }
+
+    fn units(&self, names: &[&str], _: Duration) -> Option<Vec<Listed>> {
+        self.listed(names)
     }
 
     /// What was started becomes what it becomes.

@@ -3,23 +3,22 @@
 use super::*;
 
 impl Scripted {
-    pub(super) fn busctl(&self, words: &[&str]) -> Result<Ran, ProgramError> {
+    pub(super) fn listed(&self, names: &[&str]) -> Option<Vec<Listed>> {
         let mut state = self.state();
         if !state.has_bus {
-            return said(1, "", "Failed to connect to system scope bus\n");
+            return None;
         }
-        let names = words.iter().skip_while(|word| **word != "as").skip(2);
         state.calls.push("list-units by name".into());
-        let rows: Vec<_> = names.map(|name| state.row(name)).collect();
-        said(0, serde_json::json!({ "type": "a(ssssssouso)", "data": [rows] }).to_string(), "")
+        Some(names.iter().map(|name| state.row(name)).collect())
     }
 }
 
 impl State {
-    fn row(&self, name: &str) -> serde_json::Value {
+    fn row(&self, name: &str) -> Listed {
         let missing = Unit { load: "not-found", ..unit("inactive", "") };
         let unit = self.units.get(name).unwrap_or(&missing);
         let id = if unit.id.is_empty() { name } else { &unit.id };
-        serde_json::json!([id, "", unit.load, unit.active, unit.active, "", "/", 0, "", "/"])
+        let [id, load, active, sub] = [id, unit.load, unit.active, unit.active].map(str::to_owned);
+        Listed { id, load, active, sub }
     }
 }
