@@ -64,16 +64,26 @@ impl Lock {
     /// must not look like a log that somebody removed.
     pub(super) fn opened(&mut self, store: &Path) {
         let named = File::open(folder(store)).and_then(|folder| folder.sync_all());
-        let has_log = beside(store, "-wal").metadata().is_ok_and(|log| log.len() > 0);
+        let has_log = has_log(store);
         self.open = std::fs::metadata(store).ok().map(|found| Open { store: found.ino(), has_log });
         unsigned(named.and_then(|()| self.sign()));
     }
 
-    /// After a commit, and before that is answered: from where something is in the log, as `look` says, an empty one
-    /// would be one that somebody emptied.
-    pub(super) fn log_is_filled(&mut self, look: impl FnOnce() -> bool) {
-        if self.open.is_some_and(|open| !open.has_log) && look() {
-            unsigned(self.has_log(true));
+    /// The same, by whoever only reads at first: of a log with nothing in it nobody was promised anything, so that this
+    /// is noted with the first commit.
+    pub(super) fn opened_to_look(&mut self, store: &Path) {
+        if self.open.is_some() || has_log(store) {
+            self.opened(store);
+        }
+    }
+
+    /// After a commit, and before that is answered: from where something is in the log an empty one would be one that
+    /// somebody emptied.
+    pub(super) fn log_is_filled(&mut self, store: &Path) {
+        match self.open {
+            None => self.opened(store),
+            Some(open) if !open.has_log && has_log(store) => unsigned(self.has_log(true)),
+            Some(_) => {}
         }
     }
 
@@ -100,6 +110,11 @@ impl Lock {
         self.open = None;
         self.sign()
     }
+}
+
+/// Whether anything is in the log of this store.
+fn has_log(store: &Path) -> bool {
+    beside(store, "-wal").metadata().is_ok_and(|log| log.len() > 0)
 }
 
 /// Whether this store was left open by a process that ended, and its log was removed or emptied since: then what was

@@ -50,9 +50,9 @@ impl Place {
         })
     }
 
-    /// Whether anything is in its log.
-    pub(super) fn has_log(&self) -> bool {
-        beside(&self.path, "-wal").metadata().is_ok_and(|log| log.len() > 0)
+    /// The store's own file.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Whether another file system lies at the folder by now, or where the folder would lie. Nothing was removed then,

@@ -218,7 +218,7 @@ fn group(
         Err(error) => settle(tried, || Err(copy(&error).into())),
         // What was moved away while it was written nobody will find.
         Ok(()) => {
-            lock.log_is_filled(|| place.has_log());
+            lock.log_is_filled(place.path());
             let in_place = place.check();
             settle(tried, || Ok(in_place?));
         }

@@ -444,3 +444,18 @@ fn a_store_whose_schema_needs_a_step_is_checked_before_it() {
     assert!(matches!(error, OpenError::Damaged { .. }), "{error:?}");
     assert_eq!(std::fs::read(&path).unwrap(), file);
 }
+
+#[test]
+fn that_something_is_in_the_log_of_a_store_that_is_checked_beside_is_noted_before_it_is_acknowledged() {
+    // case: O-06
+    let (place, _) = left(false);
+    let path = place.path();
+    let database = Database::open(Opening { check: Check::Beside, ..opening(&path) }).unwrap();
+    let noted = std::fs::read_to_string(beside(&path, ".lock")).unwrap();
+    assert!(!noted.contains("log"), "nothing was promised yet: {noted:?}");
+    database.write_blocking(insert("promised")).unwrap();
+    let noted = std::fs::read_to_string(beside(&path, ".lock")).unwrap();
+    assert!(noted.contains("log"), "{noted:?}");
+    database.close();
+    assert!(!crate::database::log_is_gone(&path));
+}

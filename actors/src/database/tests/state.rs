@@ -56,6 +56,32 @@ fn a_read_that_finds_no_free_connection_hears_busy_after_the_deadline() {
 }
 
 #[test]
+fn a_further_connection_is_opened_when_all_are_lent_and_only_to_the_very_file_that_is_open() {
+    // case: O-06
+    let place = Place::new();
+    let path = place.path();
+    let two = Opening { readers: 2, ..opening(&path) };
+    let database = Database::open_with(two, 8, Duration::from_millis(20)).unwrap();
+    database.write_blocking(insert("ours")).unwrap();
+    // Another one lies there while the first connection is lent, and is gone again before the next read.
+    let other = Place::new();
+    other.open().close();
+    let away = path.with_extension("away");
+    let inner = database.clone();
+    let nested = database.read_blocking(|_| {
+        std::fs::rename(&path, &away).unwrap();
+        std::fs::copy(other.path(), &path).unwrap();
+        let found = inner.read_blocking(|_| Ok(()));
+        std::fs::rename(&away, &path).unwrap();
+        Ok(matches!(found, Err(DatabaseError::Busy)))
+    });
+    assert!(nested.unwrap(), "no look into what lies there now");
+    let inner = database.clone();
+    let nested = database.read_blocking(|_| Ok(texts(&inner)));
+    assert_eq!(nested.unwrap(), ["ours"], "where nothing was moved it is opened");
+}
+
+#[test]
 fn a_read_that_waits_goes_on_as_soon_as_a_connection_comes_back() {
     let place = Place::new();
     let path = place.path();
@@ -358,4 +384,32 @@ async fn a_failing_disk_is_asked_for_its_cause_with_a_file_beside_that_leaves_th
     assert!(matches!(written, Err(DatabaseError::Failing)), "{written:?}");
     assert_eq!(signed(), before, "the lock was written to");
     assert!(!super::super::lock::beside(&place.path(), ".scratch").exists());
+}
+
+#[test]
+fn a_statement_is_planned_once_whatever_it_is_given() {
+    let place = Place::new();
+    let database = place.open();
+    let fill = |t: &Transaction<'_>| {
+        t.execute_batch(
+            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)
+             INSERT INTO kept (text) SELECT 'of ' || i FROM n;
+             ANALYZE;",
+        )
+    };
+    database.write_blocking(fill).unwrap();
+    let planned_anew = |connection: &rusqlite::Connection| {
+        let mut statement = connection.prepare("SELECT count(*) FROM kept WHERE text > ?1 AND id > ?2")?;
+        statement.query_row(("of", 0), |_| Ok(()))?;
+        // Now it has seen what the analysis left.
+        statement.reset_status(rusqlite::StatementStatus::RePrepare);
+        for at in 0..50 {
+            statement.query_row((format!("of {at}"), at * 7), |_| Ok(()))?;
+        }
+        Ok(statement.get_status(rusqlite::StatementStatus::RePrepare))
+    };
+    assert_eq!(database.read_blocking(planned_anew).unwrap(), 0);
+    // What SQLite does by itself, or the first half would say nothing.
+    let plain = rusqlite::Connection::open(place.path()).unwrap();
+    assert!(planned_anew(&plain).unwrap() > 10);
 }

@@ -86,3 +86,25 @@ fn what_went_from_ours_leaves_its_number_to_whatever_is_made_next_and_that_is_no
     std::fs::remove_file(at("var/lib/tenure-host/store.db-wal")).unwrap();
     assert_eq!(own.touch(next), Touch::No, "by this name nothing of ours is reached any more");
 }
+
+// rule: H-02
+#[test]
+fn where_not_all_of_ours_can_be_looked_at_again_what_was_found_there_counts_as_ours() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |path: &str| folder.path().join(path);
+    std::fs::create_dir_all(at("var/lib/tenure-host")).unwrap();
+    std::fs::create_dir_all(at("etc/systemd/system")).unwrap();
+    std::fs::create_dir_all(at("srv")).unwrap();
+    std::fs::write(at("var/lib/tenure-host/store.db-wal"), "").unwrap();
+    std::fs::hard_link(at("var/lib/tenure-host/store.db-wal"), at("srv/next")).unwrap();
+    let own = Own::look(&Ground::new(folder.path(), true));
+    let next = inode(&at("srv/next")).unwrap();
+    assert_eq!(own.touch(next), Touch::Ours);
+    std::fs::remove_file(at("var/lib/tenure-host/store.db-wal")).unwrap();
+    // Where the drop-ins of our unit would lie is a link that leads to itself: nobody can say what is in it.
+    let drop_ins = at("etc/systemd/system/tenure-host.service.d");
+    std::os::unix::fs::symlink(&drop_ins, &drop_ins).unwrap();
+    assert_eq!(own.touch(next), Touch::Ours);
+    std::fs::remove_file(&drop_ins).unwrap();
+    assert_eq!(own.touch(next), Touch::No, "once all can be looked at");
+}
