@@ -94,6 +94,12 @@ pub trait Programs: Sync {
         None
     }
 
+    /// What there is to say of units of these names, in their order and as `systemctl show` writes it, of the properties
+    /// that are `wanted`; asked and answered as [`Programs::units`].
+    fn show_units(&self, _names: &[&str], _wanted: &[&'static str], _within: Duration) -> Option<String> {
+        None
+    }
+
     /// Lets so much time pass.
     fn rest(&self, time: Duration);
 }
@@ -134,6 +140,10 @@ impl Programs for System {
 
     fn units(&self, names: &[&str], within: Duration) -> Option<Vec<Listed>> {
         bus::units(names, within)
+    }
+
+    fn show_units(&self, names: &[&str], wanted: &[&'static str], within: Duration) -> Option<String> {
+        bus::show(names, wanted, within)
     }
 
     fn rest(&self, time: Duration) {

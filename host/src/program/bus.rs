@@ -1,10 +1,14 @@
-//! The machine's bus, as far as it is asked there: how units stand, in one call over a connection that lasts as long.
+//! The machine's bus, as far as it is asked there: how units stand, in one call, and what there is to say of each, in one
+//! call a unit. The connection lasts as long as the question.
 
+use std::collections::HashMap;
+use std::fmt::{Display, Write as _};
 use std::time::Duration;
 
 use tokio::runtime::Builder;
-use zbus::connection;
-use zbus::wire::ObjectPath;
+use tokio::task::JoinSet;
+use zbus::wire::{ObjectPath, Variant};
+use zbus::{Connection, Error, connection};
 
 /// How a unit stands, in the service manager's words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,31 +28,164 @@ const ADDRESS: &str = "unix:path=/run/dbus/system_bus_socket";
 
 const SERVICE: &str = "org.freedesktop.systemd1";
 const OBJECT: &str = "/org/freedesktop/systemd1";
-const INTERFACE: &str = "org.freedesktop.systemd1.Manager";
+const MANAGER: &str = "org.freedesktop.systemd1.Manager";
+const PROPERTIES: &str = "org.freedesktop.DBus.Properties";
+
+/// So many questions wait for their answers at the same time.
+const IN_FLIGHT: usize = 64;
 
 /// Name, description, load, activity, the same in detail, and what the unit follows, its object and its job.
 type Row<'m> =
     (&'m str, &'m str, &'m str, &'m str, &'m str, &'m str, ObjectPath<'m>, u32, &'m str, ObjectPath<'m>);
 
-/// What the service manager says of units of these names, at most `within`; none where it cannot be had. Blocks: never
-/// on a runtime's worker.
+/// How units of these names stand, in their order.
 pub(super) fn units(names: &[&str], within: Duration) -> Option<Vec<Listed>> {
-    let none =
-        |error: &dyn std::fmt::Display| tracing::debug!(%error, "the bus does not say how units stand");
-    let runtime = Builder::new_current_thread().enable_all().build().inspect_err(|error| none(error)).ok()?;
-    let asked = async { tokio::time::timeout(within, ask(names)).await };
-    let said = runtime.block_on(asked).inspect_err(|late| none(late)).ok()?;
-    said.inspect_err(|error| none(error)).ok()
+    ask(within, async |bus| {
+        let said =
+            bus.call_method(Some(SERVICE), OBJECT, Some(MANAGER), "ListUnitsByNames", &(names,)).await?;
+        let body = said.body();
+        let rows: Vec<Row<'_>> = body.deserialize()?;
+        let listed = |(id, _, load, active, sub, ..): Row<'_>| {
+            let [id, load, active, sub] = [id, load, active, sub].map(str::to_owned);
+            Listed { id, load, active, sub }
+        };
+        Ok(rows.into_iter().map(listed).collect())
+    })
 }
 
-async fn ask(names: &[&str]) -> zbus::Result<Vec<Listed>> {
-    let bus = connection::Builder::address(ADDRESS).build().await?;
-    let said = bus.call_method(Some(SERVICE), OBJECT, Some(INTERFACE), "ListUnitsByNames", &(names,)).await?;
+/// What there is to say of units of these names, in their order and as `systemctl show` writes it, of the properties that
+/// are `wanted`.
+pub(super) fn show(names: &[&str], wanted: &[&'static str], within: Duration) -> Option<String> {
+    ask(within, async |bus| {
+        let mut all = String::new();
+        for some in names.chunks(IN_FLIGHT) {
+            let mut asked = JoinSet::new();
+            for (at, name) in some.iter().enumerate() {
+                let (bus, object, wanted) = (bus.clone(), object(name), wanted.to_vec());
+                asked.spawn(async move { (at, block(&bus, &object, &wanted).await) });
+            }
+            let mut blocks = vec![String::new(); some.len()];
+            while let Some(said) = asked.join_next().await {
+                let (at, said) = said.map_err(|error| Error::Failure(error.to_string()))?;
+                if let Some(block) = blocks.get_mut(at) {
+                    *block = said?;
+                }
+            }
+            blocks.iter().for_each(|block| {
+                all.push_str(block);
+                all.push('\n');
+            });
+        }
+        Ok(all)
+    })
+}
+
+/// Asks over a connection of its own, at most `within`; none where there is no answer. Blocks: never on a runtime's worker.
+fn ask<T>(within: Duration, question: impl AsyncFnOnce(Connection) -> zbus::Result<T>) -> Option<T> {
+    let none = |error: &dyn Display| tracing::debug!(%error, "the bus does not answer about units");
+    let runtime = Builder::new_current_thread().enable_all().build().inspect_err(|error| none(error)).ok()?;
+    let asked =
+        async { question(connection::Builder::address(ADDRESS).method_timeout(within).build().await?).await };
+    let said = runtime.block_on(async { tokio::time::timeout(within, asked).await });
+    said.inspect_err(|late| none(late)).ok()?.inspect_err(|error| none(error)).ok()
+}
+
+/// The lines of one unit.
+async fn block(bus: &Connection, object: &str, wanted: &[&'static str]) -> zbus::Result<String> {
+    // Of all interfaces that it has: a service has one of its own besides.
+    let said = bus.call_method(Some(SERVICE), object, Some(PROPERTIES), "GetAll", &("",)).await?;
     let body = said.body();
-    let rows: Vec<Row<'_>> = body.deserialize()?;
-    let listed = |(id, _, load, active, sub, ..): Row<'_>| {
-        let [id, load, active, sub] = [id, load, active, sub].map(str::to_owned);
-        Listed { id, load, active, sub }
-    };
-    Ok(rows.into_iter().map(listed).collect())
+    let known: HashMap<&str, Variant<'_>> = body.deserialize()?;
+    let mut lines = String::new();
+    for name in wanted {
+        let Some(value) = known.get(name) else { continue };
+        let word = word(value).filter(|word| !word.contains('\n'));
+        let word = word.ok_or_else(|| Error::Failure(format!("{name} cannot be written in a line")))?;
+        lines.extend([name, "=", &word, "\n"]);
+    }
+    Ok(lines)
+}
+
+/// A value as systemctl writes it; none of a form that it would write otherwise.
+fn word(value: &Variant<'_>) -> Option<String> {
+    match value {
+        Variant::Bool(is) => Some(if *is { "yes" } else { "no" }.to_owned()),
+        Variant::U32(number) => Some(number.to_string()),
+        Variant::U64(number) => Some(number.to_string()),
+        Variant::Str(text) => Some(text.as_str().to_owned()),
+        Variant::Array(array) => {
+            let mut written = String::new();
+            for element in array.inner() {
+                match element {
+                    Variant::Str(text) if written.is_empty() => written.push_str(text.as_str()),
+                    Variant::Str(text) => written.extend([" ", text.as_str()]),
+                    Variant::U8(byte) => write!(written, "{byte:02x}").ok()?,
+                    _ => return None,
+                }
+            }
+            Some(written)
+        }
+        _ => None,
+    }
+}
+
+/// The object of a unit, whose name is written so that it can be a part of a path.
+fn object(name: &str) -> String {
+    let mut path = format!("{OBJECT}/unit/");
+    for (at, byte) in name.bytes().enumerate() {
+        if byte.is_ascii_alphabetic() || byte.is_ascii_digit() && at > 0 {
+            path.push(char::from(byte));
+        } else {
+            path.extend(["_", &format!("{byte:02x}")]);
+        }
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use zbus::wire::{Array, Str};
+
+    use super::*;
+
+    #[test]
+    fn a_unit_has_the_object_that_systemd_gives_it() {
+        for (name, last) in [
+            ("webfront.service", "webfront_2eservice"),
+            ("legacy-sync.service", "legacy_2dsync_2eservice"),
+            ("a@1.service", "a_401_2eservice"),
+            ("3proxy.service", "_33proxy_2eservice"),
+            (r"dev-disk-by\x2dlabel-x.device", "dev_2ddisk_2dby_5cx2dlabel_2dx_2edevice"),
+        ] {
+            assert_eq!(object(name), format!("/org/freedesktop/systemd1/unit/{last}"));
+        }
+    }
+
+    #[test]
+    fn values_are_written_as_systemctl_writes_them_and_others_not_at_all() {
+        let names = Array::from(vec![Str::from("a.service"), Str::from("b.service")]);
+        let id = Array::from(vec![0x5f_u8, 0x0c]);
+        for (value, written) in [
+            (Variant::Bool(true), Some("yes")),
+            (Variant::Bool(false), Some("no")),
+            (Variant::U32(3), Some("3")),
+            (Variant::U64(1_796_081), Some("1796081")),
+            (Variant::Str("loaded".into()), Some("loaded")),
+            (Variant::Array(names), Some("a.service b.service")),
+            (Variant::Array(id), Some("5f0c")),
+            (Variant::Array(Array::from(Vec::<u8>::new())), Some("")),
+            (Variant::F64(0.5), None),
+        ] {
+            assert_eq!(word(&value).as_deref(), written, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn where_there_is_no_bus_nothing_is_said() {
+        if !std::path::Path::new("/run/dbus/system_bus_socket").exists() {
+            let second = Duration::from_secs(1);
+            assert_eq!(units(&["a.service"], second), None);
+            assert_eq!(show(&["a.service"], &["Id"], second), None);
+        }
+    }
 }

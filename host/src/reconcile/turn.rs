@@ -316,6 +316,10 @@ impl Programs for Announced<'_> {
         self.during("the bus", within, |programs| programs.units(names, within))
     }
 
+    fn show_units(&self, names: &[&str], wanted: &[&'static str], within: Duration) -> Option<String> {
+        self.during("the bus", within, |programs| programs.show_units(names, wanted, within))
+    }
+
     fn rest(&self, time: Duration) {
         self.programs.rest(time);
     }

@@ -9,11 +9,35 @@ use super::mask::Mask;
 use crate::ground::own::is_own_unit;
 
 /// The properties that are asked for, in one call for all units.
-pub(super) const PROPERTIES: &str = "Id,Names,LoadState,ActiveState,SubState,UnitFileState,NeedDaemonReload,Type,\
-    RemainAfterExit,Result,ActiveEnterTimestampMonotonic,InactiveExitTimestampMonotonic,\
-    InactiveEnterTimestampMonotonic,NRestarts,FragmentPath,\
-    CanStart,CanStop,CanReload,TriggeredBy,InvocationID,RequiredBy,RequisiteOf,BoundBy,ConsistsOf,PropagatesStopTo,\
-    Conflicts,ConflictedBy";
+pub(super) const PROPERTIES: [&str; 27] = [
+    "Id",
+    "Names",
+    "LoadState",
+    "ActiveState",
+    "SubState",
+    "UnitFileState",
+    "NeedDaemonReload",
+    "Type",
+    "RemainAfterExit",
+    "Result",
+    "ActiveEnterTimestampMonotonic",
+    "InactiveExitTimestampMonotonic",
+    "InactiveEnterTimestampMonotonic",
+    "NRestarts",
+    "FragmentPath",
+    "CanStart",
+    "CanStop",
+    "CanReload",
+    "TriggeredBy",
+    "InvocationID",
+    "RequiredBy",
+    "RequisiteOf",
+    "BoundBy",
+    "ConsistsOf",
+    "PropagatesStopTo",
+    "Conflicts",
+    "ConflictedBy",
+];
 
 /// Units that go down, or are begun anew, with the one that is asked for.
 const GO_WITH_IT: [&str; 5] = ["RequiredBy", "RequisiteOf", "BoundBy", "ConsistsOf", "PropagatesStopTo"];

@@ -129,7 +129,13 @@ impl Manager<'_> {
 
     /// One call: what was said, of as many as it was said of, and why not of the next one.
     fn ask(&self, names: &[&str]) -> Result<(Vec<Shown>, Option<Trouble>), Trouble> {
-        let properties = format!("--property={}", systemctl::PROPERTIES);
+        let wanted = systemctl::PROPERTIES;
+        let said = self.programs.show_units(names, &wanted, QUESTION);
+        // Where the bus leaves anything unsaid, systemctl says why.
+        if let Some((said, None)) = said.map(|text| systemctl::read(names, &text)) {
+            return Ok((said, None));
+        }
+        let properties = format!("--property={}", wanted.join(","));
         let arguments: Vec<&str> =
             ["show", "--no-pager", &properties, "--"].into_iter().chain(names.iter().copied()).collect();
         let ran = self.programs.run("systemctl", &arguments, QUESTION).map_err(not_run)?;

@@ -16,10 +16,15 @@ use crate::row::Rows;
 const UNITS: usize = 200;
 const SHOW: &str = "systemctl show";
 const SHOWN: &str = "--property=Id,LoadState,ActiveState,UnitFileState,NeedDaemonReload";
+const PROPERTIES: &str = "Id,Names,LoadState,ActiveState,SubState,UnitFileState,NeedDaemonReload,Type,RemainAfterExit,\
+    Result,ActiveEnterTimestampMonotonic,InactiveExitTimestampMonotonic,InactiveEnterTimestampMonotonic,NRestarts,\
+    FragmentPath,CanStart,CanStop,CanReload,TriggeredBy,InvocationID,RequiredBy,RequisiteOf,BoundBy,ConsistsOf,\
+    PropagatesStopTo,Conflicts,ConflictedBy";
 const WITHIN: Duration = Duration::from_secs(120);
 
 pub(super) fn run(rows: Rows, system: &str) {
     let names = raise(UNITS);
+    the_bus_says_what_systemctl_says(&names);
     let subject = Subject::of_machine(0, declared(&names));
     let held = subject.declare();
     held.pass(Reading::Whole);
@@ -46,6 +51,36 @@ pub(super) fn run(rows: Rows, system: &str) {
     {
         rows.against(&format!("{row}, {system}"), UNITS, rounds.median(row), "ms", (SHOW, show));
     }
+}
+
+/// Of either way to ask the other's answer is expected, word for word: only then they may be compared.
+fn the_bus_says_what_systemctl_says(names: &[String]) {
+    let more = [
+        "dbus.service",
+        "dbus.socket",
+        "getty@tty1.service",
+        "multi-user.target",
+        "nosuch.service",
+        "systemd-journald.service",
+        "systemd-tmpfiles-clean.timer",
+        "-.mount",
+    ];
+    let names: Vec<&str> = names.iter().map(String::as_str).chain(more).collect();
+    let wanted = PROPERTIES.split(',').collect::<Vec<_>>();
+    let property = format!("--property={PROPERTIES}");
+    let asked = ["show", "--no-pager", &property, "--"].into_iter().chain(names.iter().copied());
+    let shown = System.run("systemctl", &asked.collect::<Vec<_>>(), WITHIN).expect("the service manager");
+    let said = System.show_units(&names, &wanted, WITHIN).expect("the bus");
+    let sorted = |text: &str| -> Vec<Vec<String>> {
+        let lines = |block: &str| {
+            let mut lines: Vec<String> = block.lines().map(str::to_owned).collect();
+            lines.sort();
+            lines
+        };
+        text.split("\n\n").map(str::trim).filter(|block| !block.is_empty()).map(lines).collect()
+    };
+    assert_eq!(sorted(&said), sorted(&shown.out));
+    assert_eq!(sorted(&said).len(), names.len());
 }
 
 /// Units that are enabled and run: bringing them up is not what is measured.
