@@ -1,6 +1,6 @@
 //! One SQLite store: opened under a lock of its own, written by one thread in groups, read on connections of their own.
-//! It never acknowledges a change that is not on the disk, never creates a store where one was expected, and never
-//! opens one that is foreign, newer, damaged or in use. It knows no table; the daemons' `store` rooms hold their rows.
+//! It never acknowledges a change that is not on the disk, never creates a store where one was expected, never opens one
+//! that is foreign, newer or in use, and never writes into a damaged one. It knows no table; the daemons' `store` rooms hold their rows.
 //!
 //! A group commits together, but each change runs inside its own savepoint, so that one that fails goes alone. Schemas
 //! must not use deferred constraints: those fail at the commit, where a group can no longer be told apart.
@@ -150,7 +150,8 @@ pub fn keep_unopened(path: &Path) -> std::io::Result<Option<Unopened>> {
 
 impl Database {
     /// Open a store, bring its schema up to date, and start its writer. It blocks for as long as the check of the whole
-    /// file takes (55 ms for 70 MB were measured), so a daemon does it before its tree is up, or on a blocking thread.
+    /// file takes (55 ms for 70 MB were measured) unless that is left to a thread beside ([`Check::Beside`]), so a daemon does
+    /// it before its tree is up, or on a blocking thread.
     pub fn open(opening: Opening<'_>) -> Result<Self, OpenError> {
         Self::open_with(opening, QUEUE, PATIENCE)
     }
@@ -161,7 +162,7 @@ impl Database {
         let place = Arc::new(Place::of(opening.path).map_err(cannot)?);
         let checking = Arc::clone(&opened.checking);
         let queue = writer::start(opened, Arc::clone(&place), queue, patience).map_err(cannot)?;
-        let readers = Readers::open(&opening, &place, patience).inspect_err(|_| queue.close())?;
+        let readers = Readers::open(&opening, patience).inspect_err(|_| queue.close())?;
         Ok(Self { queue: Arc::new(queue), readers: Arc::new(readers), place, checking })
     }
 
@@ -251,7 +252,7 @@ impl Database {
     pub fn write_back(&self) -> Result<(), DatabaseError> {
         let (answer, answered) = std::sync::mpsc::sync_channel(1);
         self.queue.push_blocking(Task::WriteBack(answer))?;
-        self.named(answered.recv().map_err(|_| DatabaseError::Closed)?.map_err(DatabaseError::from))
+        self.named(answered.recv().map_err(|_| DatabaseError::Closed)?)
     }
 
     /// Make the changes that are queued, write the log back into the file, end the writer, and give the lock free; it

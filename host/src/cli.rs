@@ -209,16 +209,22 @@ fn opened(ground: &Ground) -> Result<Store, Refusal> {
 
 /// A runtime for one command.
 fn runtime() -> Result<tokio::runtime::Runtime, Refusal> {
-    // Where this user may start no thread a runtime would break off instead of saying so.
-    let spare = std::thread::Builder::new().spawn(|| ()).map_err(|error| no_threads(&error))?;
-    drop(spare.join());
+    may_start_threads()?;
     let built = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     built.map_err(|error| no_threads(&error))
 }
 
 /// A runtime on this very thread, for a command that asks one thing and waits for the answer.
 fn asking() -> Result<tokio::runtime::Runtime, Refusal> {
+    may_start_threads()?;
     tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| no_threads(&error))
+}
+
+/// Where this user may start no thread a runtime would break off instead of saying so, and a store could not be opened.
+fn may_start_threads() -> Result<(), Refusal> {
+    let spare = std::thread::Builder::new().spawn(|| ()).map_err(|error| no_threads(&error))?;
+    drop(spare.join());
+    Ok(())
 }
 
 fn no_threads(error: &std::io::Error) -> Refusal {

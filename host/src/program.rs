@@ -1,4 +1,4 @@
-//! The one place that runs other programs: no shell, a fixed environment, no input, a deadline, bounded output. What a
+//! The one place that runs other programs, and asks the bus: no shell, a fixed environment, no input, a deadline, bounded output. What a
 //! program prints is read; whether something worked is looked at elsewhere, never taken from its exit status alone.
 
 use std::collections::VecDeque;
@@ -74,7 +74,7 @@ pub enum ProgramError {
     NotAwaited(String),
 }
 
-/// Runs programs; tests put a scripted one in its place.
+/// Runs programs, and asks the bus; tests put a scripted one in its place.
 pub trait Programs: Sync {
     /// Runs `program` with `arguments`, at most `within`.
     fn run(&self, program: &str, arguments: &[&str], within: Duration) -> Result<Ran, ProgramError>;

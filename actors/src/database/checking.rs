@@ -14,6 +14,7 @@ use super::{Check, DatabaseError};
 /// The verdict on a store, or whoever is still finding it.
 #[derive(Debug)]
 pub(super) struct Checking {
+    path: PathBuf,
     running: Mutex<Option<JoinHandle<Result<(), OpenError>>>>,
     /// What is wrong, if anything is.
     verdict: OnceLock<Option<OpenError>>,
@@ -21,8 +22,8 @@ pub(super) struct Checking {
 
 impl Checking {
     /// It was checked and is sound.
-    pub(super) fn done() -> Self {
-        Self { running: Mutex::new(None), verdict: OnceLock::from(None) }
+    pub(super) fn done(path: &Path) -> Self {
+        Self { path: path.to_owned(), running: Mutex::new(None), verdict: OnceLock::from(None) }
     }
 
     /// Starts the check on a connection and a thread of its own. Where no thread can be had it is done at once.
@@ -31,40 +32,64 @@ impl Checking {
         let place = path.to_owned();
         let thread = std::thread::Builder::new().name("store-check".to_owned());
         match thread.spawn(move || check(&place, &connection)) {
-            Ok(running) => Ok(Self { running: Mutex::new(Some(running)), verdict: OnceLock::new() }),
+            Ok(running) => {
+                let running = Mutex::new(Some(running));
+                Ok(Self { path: path.to_owned(), running, verdict: OnceLock::new() })
+            }
             Err(error) => {
                 tracing::debug!(%error, "no thread to check the store on");
                 check(path, &reader(path, 0)?)?;
-                Ok(Self::done())
+                Ok(Self::done(path))
             }
         }
     }
 
+    /// One whose thread panics.
+    #[cfg(test)]
+    pub(super) fn broken(path: &Path) -> Self {
+        let running = std::thread::spawn(|| std::panic::panic_any("the check breaks off"));
+        Self { path: path.to_owned(), running: Mutex::new(Some(running)), verdict: OnceLock::new() }
+    }
+
     /// Blocks until it is known; each who asks hears the same.
     pub(super) fn wait(&self) -> Result<(), OpenError> {
-        self.verdict.get_or_init(|| self.join().err()).as_ref().map_or(Ok(()), |wrong| Err(again(wrong)))
+        self.verdict.get_or_init(|| self.join().err()).as_ref().map_or(Ok(()), |wrong| Err(self.again(wrong)))
     }
 
     fn join(&self) -> Result<(), OpenError> {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
         match running.map(JoinHandle::join) {
             Some(Ok(verdict)) => verdict,
-            Some(Err(panicked)) => std::panic::resume_unwind(panicked),
-            None => Ok(()),
+            // Nobody knows, and nobody will: that is never soundness.
+            Some(Err(_)) | None => Err(OpenError::CannotOpen {
+                path: self.path.clone(),
+                why: Obstacle::Other,
+                source: "the check of it broke off".into(),
+            }),
         }
     }
-}
 
-/// The same once more: what lies beneath is kept in its words.
-fn again(wrong: &OpenError) -> OpenError {
-    match wrong {
-        OpenError::Damaged { path, what } => OpenError::Damaged { path: path.clone(), what: what.clone() },
-        OpenError::NotADatabase { path } => OpenError::NotADatabase { path: path.clone() },
-        OpenError::CannotOpen { path, why, source } => {
-            OpenError::CannotOpen { path: path.clone(), why: *why, source: source.to_string().into() }
+    /// The same once more: what lies beneath is kept in its words.
+    fn again(&self, wrong: &OpenError) -> OpenError {
+        match wrong {
+            OpenError::NotADatabase { path } => OpenError::NotADatabase { path: path.clone() },
+            OpenError::CannotOpen { path, why, source } => {
+                OpenError::CannotOpen { path: path.clone(), why: *why, source: source.to_string().into() }
+            }
+            OpenError::Damaged { path, what } => {
+                OpenError::Damaged { path: path.clone(), what: what.clone() }
+            }
+            // A check says nothing of these.
+            OpenError::Absent { .. }
+            | OpenError::Empty { .. }
+            | OpenError::NotOurs { .. }
+            | OpenError::Newer { .. }
+            | OpenError::Locked { .. }
+            | OpenError::OnNetwork { .. }
+            | OpenError::Migration { .. } => {
+                OpenError::Damaged { path: self.path.clone(), what: wrong.to_string() }
+            }
         }
-        // A check says nothing else.
-        other => OpenError::Damaged { path: PathBuf::new(), what: other.to_string() },
     }
 }
 
@@ -73,14 +98,25 @@ pub(super) fn refused(verdict: &OpenError) -> DatabaseError {
     match verdict {
         OpenError::CannotOpen { why: Obstacle::Busy, .. } => DatabaseError::Busy,
         OpenError::CannotOpen { .. } => DatabaseError::Failing,
-        _ => DatabaseError::Damaged,
+        OpenError::Damaged { .. }
+        | OpenError::NotADatabase { .. }
+        | OpenError::Absent { .. }
+        | OpenError::Empty { .. }
+        | OpenError::NotOurs { .. }
+        | OpenError::Newer { .. }
+        | OpenError::Locked { .. }
+        | OpenError::OnNetwork { .. }
+        | OpenError::Migration { .. } => DatabaseError::Damaged,
     }
 }
 
-/// Whether a store may be opened before it was checked: only one whose schema needs no step, which would write.
+/// Whether a store may be opened before it was checked: only one into which opening writes nothing. One whose schema needs
+/// a step, or that keeps no log yet, as a copy does, is written to.
 pub(super) fn may_be_beside(check: Check, connection: &Connection, steps: usize) -> bool {
     let had = || connection.query_row("PRAGMA user_version", (), |row| row.get::<_, i64>(0));
-    check == Check::Beside && had().is_ok_and(|had| usize::try_from(had) == Ok(steps))
+    let has_steps = || had().is_ok_and(|had| usize::try_from(had) == Ok(steps));
+    let mode = || connection.query_row("PRAGMA journal_mode", (), |row| row.get::<_, String>(0));
+    check == Check::Beside && has_steps() && mode().is_ok_and(|mode| mode == "wal")
 }
 
 /// Reads every page, and whether they fit together.

@@ -63,10 +63,14 @@ impl Lock {
     /// This store is open from now on. Its log has its name on the disk before this says so: what a power cut leaves
     /// must not look like a log that somebody removed.
     pub(super) fn opened(&mut self, store: &Path) {
+        unsigned(self.open_here(store));
+    }
+
+    fn open_here(&mut self, store: &Path) -> std::io::Result<()> {
         let named = File::open(folder(store)).and_then(|folder| folder.sync_all());
         let has_log = has_log(store);
         self.open = std::fs::metadata(store).ok().map(|found| Open { store: found.ino(), has_log });
-        unsigned(named.and_then(|()| self.sign()));
+        named.and_then(|()| self.sign())
     }
 
     /// The same, by whoever only reads at first: of a log with nothing in it nobody was promised anything, so that this
@@ -81,7 +85,8 @@ impl Lock {
     /// somebody emptied.
     pub(super) fn log_is_filled(&mut self, store: &Path) {
         match self.open {
-            None => self.opened(store),
+            // Where it cannot be noted now, the next commit tries again.
+            None => unsigned(self.open_here(store).inspect_err(|_| self.open = None)),
             Some(open) if !open.has_log && has_log(store) => unsigned(self.has_log(true)),
             Some(_) => {}
         }

@@ -149,7 +149,7 @@ pub(super) fn open(opening: &Opening<'_>) -> Result<Opened, OpenError> {
     }
     migrate(opening, &mut connection)?;
     settle(&connection, opening.cache_kib / 2).map_err(|error| sql(path, error))?;
-    let checking = Arc::new(if beside { Checking::beside(path)? } else { Checking::done() });
+    let checking = Arc::new(if beside { Checking::beside(path)? } else { Checking::done(path) });
     if beside {
         lock.opened_to_look(path);
     } else {

@@ -48,7 +48,7 @@ pub(super) enum Task {
     /// A change, which shares a commit with others.
     Change(Box<dyn Change>),
     /// That the log is written back into the file, after all that was queued before; and who hears what came of it.
-    WriteBack(SyncSender<rusqlite::Result<()>>),
+    WriteBack(SyncSender<Result<(), DatabaseError>>),
 }
 
 struct Pending<T, F, A> {
@@ -99,7 +99,7 @@ fn run(opened: Opened, place: &Place, waiting: &Waiting) {
         }
         for answer in asked {
             // Whoever does not wait any more has no use for the answer.
-            drop(answer.send(write_back(&connection, &mut lock)));
+            drop(answer.send(write_back(&connection, &mut lock).map_err(DatabaseError::from)));
         }
     }
     // What is not sound is left as it lies, its log beside it.
@@ -127,11 +127,8 @@ fn refuse(tasks: Vec<Task>, verdict: &OpenError) {
     for task in tasks {
         match task {
             Task::Change(change) => change.settle(Err(refused(verdict))),
-            Task::WriteBack(answer) => {
-                let damaged = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
-                // Whoever does not wait any more has no use for the answer.
-                drop(answer.send(Err(rusqlite::Error::SqliteFailure(damaged, None))));
-            }
+            // Whoever does not wait any more has no use for the answer.
+            Task::WriteBack(answer) => drop(answer.send(Err(refused(verdict)))),
         }
     }
 }

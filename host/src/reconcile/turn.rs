@@ -104,6 +104,8 @@ pub(super) fn run(
             // What is open is the only copy: it stays open until the next pass has put it into the file.
             Err(error) => name_anew(&mut turn, StoreTrouble::not_written_back(&error)),
         },
+        // Of a store that is not known to be sound nothing is put anywhere.
+        Some(Cure::PutBack) if setting.store.sound().is_err() => {}
         Some(Cure::PutBack) => match setting.store.put_back(&setting.ground) {
             Ok(()) => {
                 tracing::warn!(path = %setting.ground.store().display(), "store written to its place again");

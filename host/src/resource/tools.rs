@@ -30,6 +30,8 @@ pub struct Tools<'a> {
     units: Mutex<HashMap<String, Result<Shown, Trouble>>>,
     /// What is remembered of units from pass to pass; none: nothing.
     pub(super) memory: Option<&'a Mutex<Memory>>,
+    /// The bus gave no answer: in this pass it is not asked again.
+    pub(super) without_bus: AtomicBool,
     /// Of these units what was seen last was only remembered.
     recalled: Mutex<HashSet<String>>,
     /// Whether the sources were read anew in this pass, and what came of it.
@@ -54,6 +56,7 @@ impl<'a> Tools<'a> {
             remarks: Mutex::default(),
             units: Mutex::default(),
             memory: None,
+            without_bus: AtomicBool::new(false),
             recalled: Mutex::default(),
             updated: OnceLock::new(),
         }

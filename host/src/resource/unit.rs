@@ -20,7 +20,7 @@ mod systemd;
 pub(crate) use judge::{Fired, acts};
 pub use mask::Mask;
 pub use memory::Memory;
-pub use systemctl::{Active, Bound, Can, Enabled, Load, Shown, Until};
+pub use systemctl::{Active, Bound, Can, Enabled, Load, PROPERTIES, Shown, Until};
 pub(crate) use systemd::{Act, Stage};
 
 use systemd::Manager;
@@ -29,7 +29,7 @@ impl Tools<'_> {
     fn manager(&self) -> Result<Manager<'_>, Trouble> {
         let programs = self.programs()?;
         if self.has_service_manager() {
-            return Ok(Manager { programs });
+            return Ok(Manager { programs, without_bus: &self.without_bus });
         }
         let reason = "systemd does not run this machine (/run/systemd/system is missing), and no other service \
             manager is performed";

@@ -431,6 +431,33 @@ fn a_damaged_store_that_is_checked_beside_takes_no_change_and_stays_byte_for_byt
 }
 
 #[test]
+fn a_damaged_copy_that_keeps_no_log_yet_is_checked_before_anything_is_written_into_it() {
+    // case: O-06
+    let (place, copy) = (Place::new(), Place::new());
+    filled(&place);
+    let database = place.open();
+    database.copy_to(&copy.path()).unwrap();
+    database.close();
+    let mut file = std::fs::read(copy.path()).unwrap();
+    assert_eq!(file[18..20], [1, 1], "a copy is no store with a log");
+    file[4096 * 12..4096 * 13].fill(0xAB);
+    std::fs::write(copy.path(), &file).unwrap();
+    let path = copy.path();
+    let error = Database::open(Opening { check: Check::Beside, ..opening(&path) }).unwrap_err();
+    assert!(matches!(error, OpenError::Damaged { .. }), "{error:?}");
+    assert_eq!(std::fs::read(&path).unwrap(), file);
+}
+
+#[test]
+fn a_check_that_broke_off_never_says_that_the_store_is_sound() {
+    let checking = super::super::checking::Checking::broken(Path::new("/srv/store.db"));
+    for _ in 0..2 {
+        let error = checking.wait().unwrap_err();
+        assert!(matches!(&error, OpenError::CannotOpen { path, .. } if path == Path::new("/srv/store.db")));
+    }
+}
+
+#[test]
 fn a_store_whose_schema_needs_a_step_is_checked_before_it() {
     // case: O-06
     let place = Place::new();

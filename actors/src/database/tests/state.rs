@@ -56,32 +56,6 @@ fn a_read_that_finds_no_free_connection_hears_busy_after_the_deadline() {
 }
 
 #[test]
-fn a_further_connection_is_opened_when_all_are_lent_and_only_to_the_very_file_that_is_open() {
-    // case: O-06
-    let place = Place::new();
-    let path = place.path();
-    let two = Opening { readers: 2, ..opening(&path) };
-    let database = Database::open_with(two, 8, Duration::from_millis(20)).unwrap();
-    database.write_blocking(insert("ours")).unwrap();
-    // Another one lies there while the first connection is lent, and is gone again before the next read.
-    let other = Place::new();
-    other.open().close();
-    let away = path.with_extension("away");
-    let inner = database.clone();
-    let nested = database.read_blocking(|_| {
-        std::fs::rename(&path, &away).unwrap();
-        std::fs::copy(other.path(), &path).unwrap();
-        let found = inner.read_blocking(|_| Ok(()));
-        std::fs::rename(&away, &path).unwrap();
-        Ok(matches!(found, Err(DatabaseError::Busy)))
-    });
-    assert!(nested.unwrap(), "no look into what lies there now");
-    let inner = database.clone();
-    let nested = database.read_blocking(|_| Ok(texts(&inner)));
-    assert_eq!(nested.unwrap(), ["ours"], "where nothing was moved it is opened");
-}
-
-#[test]
 fn a_read_that_waits_goes_on_as_soon_as_a_connection_comes_back() {
     let place = Place::new();
     let path = place.path();

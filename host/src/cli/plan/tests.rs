@@ -1,9 +1,12 @@
+use std::collections::HashSet;
+
 use tenure_actors::clock;
 use tenure_protocol::declaration::Header;
 use tenure_protocol::id::{
     ControlPlaneId, Digest, Epoch, EpochId, Generation, ModuleName, NodeId, RevisionNumber,
 };
 use tenure_protocol::machine::Mode;
+use tenure_protocol::outcome::Origin;
 use tenure_protocol::path::DeclaredPath;
 use tenure_protocol::resource::{Content, FilePresent, FileSpec, Principal, Resource, Spec};
 
@@ -11,6 +14,7 @@ use super::super::runtime;
 use super::*;
 use crate::daemon::{Options, start};
 use crate::identity::keep;
+use crate::store::{Intent, State, Wanted};
 
 /// A sandbox with a bundle beside it that declares `/srv/a`.
 fn machine() -> (tempfile::TempDir, Ground, PathBuf) {
@@ -216,12 +220,29 @@ fn a_pass_that_breaks_off_by_a_fault_is_said_and_the_next_one_is_done() {
     host.block_on(daemon.stop());
 }
 
+/// That `/srv/a` is about to be replaced.
+fn intent(temporary: &str) -> Intent {
+    Intent {
+        key: "file:/srv/a".to_owned(),
+        module: "web".to_owned(),
+        origin: Origin::Created,
+        earlier: State::Absent,
+        wanted: Wanted::Gone,
+        temporary: temporary.to_owned(),
+        drift: None,
+    }
+}
+
 #[test]
 fn a_damaged_store_is_what_an_apply_by_hand_says_and_nothing_is_done_by_what_is_read_from_it() {
     // case: O-06
     let (_folder, ground, bundle) = machine();
     reconcile(&ground, Some(bundle)).unwrap();
-    let declared = ground.at("/srv/a");
+    let (declared, begun) = (ground.at("/srv/a"), ground.at("/srv/.tenure-aaaaaaaa"));
+    let store = Store::open(&ground, true, clock::system().now()).unwrap().store;
+    store.intend(vec![intent(".tenure-aaaaaaaa")], &HashSet::new()).unwrap();
+    store.close();
+    std::fs::write(&begun, "half").unwrap();
     let sound = std::fs::read(ground.store()).unwrap();
     for page in 1..sound.len() / 4096 {
         std::fs::write(&declared, "drift").unwrap();
@@ -231,10 +252,12 @@ fn a_damaged_store_is_what_an_apply_by_hand_says_and_nothing_is_done_by_what_is_
         let refusal = reconcile(&ground, None).unwrap_err();
         assert_eq!(refusal.code, "store_damaged", "page {page}: {refusal:?}");
         assert_eq!(std::fs::read(&declared).unwrap(), b"drift", "page {page}");
+        assert!(begun.exists(), "page {page}: what the store says was begun may not be so");
         assert_eq!(std::fs::read(ground.store()).unwrap(), damaged, "page {page}");
     }
     std::fs::write(ground.store(), &sound).unwrap();
     let (summary, _) = reconcile(&ground, None).unwrap();
     assert_eq!(summary.counts.applied, 1, "{summary:?}");
     assert_eq!(std::fs::read(&declared).unwrap(), b"by hand");
+    assert!(!begun.exists(), "what was begun is cleared away");
 }

@@ -8,8 +8,8 @@ use tenure_protocol::resource::UnitName;
 use super::mask::Mask;
 use crate::ground::own::is_own_unit;
 
-/// The properties that are asked for, in one call for all units.
-pub(super) const PROPERTIES: [&str; 27] = [
+/// The properties that are asked for of each unit.
+pub const PROPERTIES: [&str; 27] = [
     "Id",
     "Names",
     "LoadState",

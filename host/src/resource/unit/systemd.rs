@@ -1,9 +1,9 @@
 //! The hand that works the service manager: asking about all units in one call, and one act at a time. Whether an act
 //! worked is seen by asking again.
 //!
-//! It speaks through systemctl. What asking costs over the bus stands in [`super::memory`]. Of acting this was measured,
-//! with 200 units that run, the middle of three rounds on a very busy machine of two cores (load above 20: compare within
-//! a column only):
+//! It asks over the bus, and systemctl where that leaves anything unsaid; what either costs stands in [`super::memory`]. It
+//! acts through systemctl. Of acting this was measured, with 200 units that run, the middle of three rounds on a very busy
+//! machine of two cores (load above 20: compare within a column only):
 //!
 //! | act, each time | 252 | 257 |
 //! |---|---|---|
@@ -18,6 +18,7 @@
 //! connection of one's own would save of that was not measured for acts. systemctl also waits for the end of what it
 //! asked for, and works where there is no bus.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tenure_protocol::refusal::chain;
@@ -29,6 +30,8 @@ use crate::resource::Trouble;
 /// How long one start, stop, restart or reload may take: systemd's own default is 90 s.
 const ACT: Duration = Duration::from_secs(120);
 const QUESTION: Duration = Duration::from_secs(30);
+/// How long the bus may take: over a hundred times what it takes for 200 units.
+const BUS: Duration = Duration::from_secs(10);
 /// So many units are asked for in one call: what is said of them stays far below what is kept of a program's output, and
 /// their names below what a program may be given.
 const AT_ONCE: usize = 1024;
@@ -97,9 +100,11 @@ impl Act {
     }
 }
 
-/// systemd, by its own command: it works where the bus does not.
+/// systemd, which is asked over the bus and by its own command, and told by that: it works where the bus does not.
 pub(super) struct Manager<'a> {
     pub(super) programs: &'a dyn Programs,
+    /// The bus gave no answer: it is not asked again.
+    pub(super) without_bus: &'a AtomicBool,
 }
 
 impl Manager<'_> {
@@ -123,14 +128,25 @@ impl Manager<'_> {
 
     /// How these units stand, in their order; none where that cannot be had in one call over the bus.
     pub(super) fn running(&self, names: &[&str]) -> Option<Vec<Listed>> {
-        let asked = (names.len() <= AT_ONCE).then(|| self.programs.units(names, QUESTION))?;
+        let asked = (names.len() <= AT_ONCE).then(|| self.over_bus(|bus| bus.units(names, BUS)))?;
         asked.filter(|listed| listed.len() == names.len())
+    }
+
+    /// Asks over the bus, which may be gone, or there and silent: then everything costs its deadline once, and systemctl,
+    /// which has a way of its own to the service manager, answers at once.
+    fn over_bus<T>(&self, ask: impl FnOnce(&dyn Programs) -> Option<T>) -> Option<T> {
+        if self.without_bus.load(Ordering::Relaxed) {
+            return None;
+        }
+        let said = ask(self.programs);
+        self.without_bus.store(said.is_none(), Ordering::Relaxed);
+        said
     }
 
     /// One call: what was said, of as many as it was said of, and why not of the next one.
     fn ask(&self, names: &[&str]) -> Result<(Vec<Shown>, Option<Trouble>), Trouble> {
         let wanted = systemctl::PROPERTIES;
-        let said = self.programs.show_units(names, &wanted, QUESTION);
+        let said = self.over_bus(|bus| bus.show_units(names, &wanted, BUS));
         // Where the bus leaves anything unsaid, systemctl says why.
         if let Some((said, None)) = said.map(|text| systemctl::read(names, &text)) {
             return Ok((said, None));

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tenure_host::program::{Programs as _, System};
 use tenure_host::resource::Reading;
+use tenure_host::resource::unit::PROPERTIES;
 use tenure_tests::program::timed;
 
 use super::super::subject::{Subject, resource};
@@ -16,10 +17,6 @@ use crate::row::Rows;
 const UNITS: usize = 200;
 const SHOW: &str = "systemctl show";
 const SHOWN: &str = "--property=Id,LoadState,ActiveState,UnitFileState,NeedDaemonReload";
-const PROPERTIES: &str = "Id,Names,LoadState,ActiveState,SubState,UnitFileState,NeedDaemonReload,Type,RemainAfterExit,\
-    Result,ActiveEnterTimestampMonotonic,InactiveExitTimestampMonotonic,InactiveEnterTimestampMonotonic,NRestarts,\
-    FragmentPath,CanStart,CanStop,CanReload,TriggeredBy,InvocationID,RequiredBy,RequisiteOf,BoundBy,ConsistsOf,\
-    PropagatesStopTo,Conflicts,ConflictedBy";
 const WITHIN: Duration = Duration::from_secs(120);
 
 pub(super) fn run(rows: Rows, system: &str) {
@@ -66,11 +63,10 @@ fn the_bus_says_what_systemctl_says(names: &[String]) {
         "-.mount",
     ];
     let names: Vec<&str> = names.iter().map(String::as_str).chain(more).collect();
-    let wanted = PROPERTIES.split(',').collect::<Vec<_>>();
-    let property = format!("--property={PROPERTIES}");
+    let property = format!("--property={}", PROPERTIES.join(","));
     let asked = ["show", "--no-pager", &property, "--"].into_iter().chain(names.iter().copied());
     let shown = System.run("systemctl", &asked.collect::<Vec<_>>(), WITHIN).expect("the service manager");
-    let said = System.show_units(&names, &wanted, WITHIN).expect("the bus");
+    let said = System.show_units(&names, &PROPERTIES, WITHIN).expect("the bus");
     let sorted = |text: &str| -> Vec<Vec<String>> {
         let lines = |block: &str| {
             let mut lines: Vec<String> = block.lines().map(str::to_owned).collect();
@@ -79,8 +75,11 @@ fn the_bus_says_what_systemctl_says(names: &[String]) {
         };
         text.split("\n\n").map(str::trim).filter(|block| !block.is_empty()).map(lines).collect()
     };
-    assert_eq!(sorted(&said), sorted(&shown.out));
-    assert_eq!(sorted(&said).len(), names.len());
+    let (said, shown) = (sorted(&said), sorted(&shown.out));
+    assert_eq!((said.len(), shown.len()), (names.len(), names.len()));
+    for (said, shown) in said.iter().zip(&shown) {
+        assert_eq!(said, shown);
+    }
 }
 
 /// Units that are enabled and run: bringing them up is not what is measured.

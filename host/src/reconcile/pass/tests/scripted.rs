@@ -42,6 +42,8 @@ pub(super) struct State {
     pub(super) rests: usize,
     /// The service manager answers on the bus.
     pub(super) has_bus: bool,
+    /// The bus says all there is to say of units, but of this one; none: it says nothing of any.
+    pub(super) bus_shows_all_but: Option<&'static str>,
 }
 
 /// How a tool lies.
@@ -249,7 +251,7 @@ impl Machine {
 
 /// Whether the call changes something.
 fn acts(call: &str) -> bool {
-    !["show", "list-units", "madison", "simulate"].iter().any(|look| call.starts_with(look))
+    !["show", "bus:", "list-units", "madison", "simulate"].iter().any(|look| call.starts_with(look))
 }
 
 fn die() -> ! {
@@ -313,6 +315,10 @@ impl Programs for Scripted {
 
     fn units(&self, names: &[&str], _: Duration) -> Option<Vec<Listed>> {
         self.listed(names)
+    }
+
+    fn show_units(&self, names: &[&str], _: &[&'static str], _: Duration) -> Option<String> {
+        self.shown(names)
     }
 
     /// What was started becomes what it becomes.

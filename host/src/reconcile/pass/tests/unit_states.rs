@@ -292,6 +292,39 @@ fn what_is_remembered_of_units_is_asked_for_again_once_anything_of_it_may_have_c
 }
 
 #[test]
+fn what_the_bus_says_of_units_is_believed_whole_and_otherwise_systemctl_is_asked_and_the_bus_no_more() {
+    let mut machine = Machine::with_programs();
+    machine.has_unit("nginx.service", unit("inactive", "enabled"));
+    machine.has_unit("other.service", unit("active", "enabled"));
+    machine.unit("nginx.service", up(), &[]);
+    machine.unit("other.service", up(), &[]);
+    let calls = |machine: &Machine| std::mem::take(&mut machine.state().calls);
+    machine.set(|state| (state.has_bus, state.bus_shows_all_but) = (true, Some("")));
+    assert_eq!(machine.pass().summary.counts.in_words(), "1 unchanged, 1 applied");
+    let made = calls(&machine);
+    assert_eq!(made[..2], ["bus: nginx.service other.service", "start nginx.service"]);
+    assert!(made.iter().all(|call| !call.starts_with("show ")), "{made:?}");
+    // Of one it says nothing: systemctl knows why, and is asked about both.
+    machine.set(|state| state.bus_shows_all_but = Some("other.service"));
+    machine.set(|state| state.units.get_mut("nginx.service").unwrap().active = "inactive");
+    assert_eq!(machine.pass().summary.counts.in_words(), "1 unchanged, 1 applied");
+    assert_eq!(
+        calls(&machine)[..4],
+        [
+            "list-units by name",
+            "bus: nginx.service other.service",
+            "show nginx.service other.service",
+            "start nginx.service"
+        ]
+    );
+    // It gives no answer at all: it is asked once in a pass, however often units are looked at.
+    machine.set(|state| (state.has_bus, state.bus_shows_all_but) = (false, None));
+    machine.set(|state| state.units.get_mut("nginx.service").unwrap().active = "inactive");
+    assert_eq!(machine.pass().summary.counts.in_words(), "1 unchanged, 1 applied");
+    assert!(calls(&machine).iter().all(|call| !call.starts_with("bus: ")));
+}
+
+#[test]
 fn nothing_is_done_to_a_unit_by_what_is_only_remembered_of_it() {
     let mut machine = Machine::with_programs();
     machine.set(|state| state.has_bus = true);

@@ -11,6 +11,14 @@ impl Scripted {
         state.calls.push("list-units by name".into());
         Some(names.iter().map(|name| state.row(name)).collect())
     }
+
+    pub(super) fn shown(&self, names: &[&str]) -> Option<String> {
+        let mut state = self.state();
+        let unsaid = state.bus_shows_all_but?;
+        state.calls.push(format!("bus: {}", names.join(" ")));
+        let known = names.iter().filter(|name| **name != unsaid);
+        Some(known.map(|name| state.show(name)).collect::<Vec<_>>().join("\n"))
+    }
 }
 
 impl State {

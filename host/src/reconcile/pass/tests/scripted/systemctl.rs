@@ -59,7 +59,7 @@ impl Scripted {
 }
 
 impl State {
-    fn show(&self, name: &str) -> String {
+    pub(super) fn show(&self, name: &str) -> String {
         let missing = Unit { load: "not-found", ..unit("inactive", "") };
         let unit = self.units.get(name).unwrap_or(&missing);
         let id = if unit.id.is_empty() { name } else { &unit.id };
