@@ -1,5 +1,6 @@
 //! Journeys on real machines, and the proof that the machines are what they seem. Needs root; run by `tests/run lab`.
 
+mod bus;
 mod first_node;
 mod foreseen;
 mod host_store;

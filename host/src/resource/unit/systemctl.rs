@@ -240,7 +240,7 @@ pub(super) fn read(names: &[&str], text: &str) -> (Vec<Shown>, Option<Unsaid>) {
 fn shown(block: &str) -> Option<Shown> {
     let fields: HashMap<&str, &str> = block.lines().filter_map(|line| line.split_once('=')).collect();
     let get = |name: &str| fields.get(name).copied().unwrap_or_default();
-    let list = |name: &str| get(name).split_ascii_whitespace().map(str::to_owned).collect();
+    let list = |name: &str| get(name).split_ascii_whitespace().map(unquoted).collect();
     let names_host =
         |lists: &[&str]| lists.iter().any(|list| get(list).split_ascii_whitespace().any(is_own_unit));
     let number = |name: &str| get(name).parse().unwrap_or(0);
@@ -294,6 +294,12 @@ fn shown(block: &str) -> Option<Shown> {
         fragment: get("FragmentPath").to_owned(),
         restarts: number("NRestarts"),
     })
+}
+
+/// A name in a list, of which systemctl quotes those with a backslash.
+fn unquoted(word: &str) -> String {
+    let inside = word.strip_prefix('"').and_then(|word| word.strip_suffix('"'));
+    inside.map_or_else(|| word.to_owned(), |inside| inside.replace(r"\\", r"\"))
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tenure_host::program::{Programs as _, System};
 use tenure_host::resource::Reading;
-use tenure_host::resource::unit::PROPERTIES;
 use tenure_tests::program::timed;
 
 use super::super::subject::{Subject, resource};
@@ -21,7 +20,6 @@ const WITHIN: Duration = Duration::from_secs(120);
 
 pub(super) fn run(rows: Rows, system: &str) {
     let names = raise(UNITS);
-    the_bus_says_what_systemctl_says(&names);
     let subject = Subject::of_machine(0, declared(&names));
     let held = subject.declare();
     held.pass(Reading::Whole);
@@ -47,38 +45,6 @@ pub(super) fn run(rows: Rows, system: &str) {
         ["units_200", "units_200, all asked anew", "units_200, first pass of a start", "units_200, process"]
     {
         rows.against(&format!("{row}, {system}"), UNITS, rounds.median(row), "ms", (SHOW, show));
-    }
-}
-
-/// Of either way to ask the other's answer is expected, word for word: only then they may be compared.
-fn the_bus_says_what_systemctl_says(names: &[String]) {
-    let more = [
-        "dbus.service",
-        "dbus.socket",
-        "getty@tty1.service",
-        "multi-user.target",
-        "nosuch.service",
-        "systemd-journald.service",
-        "systemd-tmpfiles-clean.timer",
-        "-.mount",
-    ];
-    let names: Vec<&str> = names.iter().map(String::as_str).chain(more).collect();
-    let property = format!("--property={}", PROPERTIES.join(","));
-    let asked = ["show", "--no-pager", &property, "--"].into_iter().chain(names.iter().copied());
-    let shown = System.run("systemctl", &asked.collect::<Vec<_>>(), WITHIN).expect("the service manager");
-    let said = System.show_units(&names, &PROPERTIES, WITHIN).expect("the bus");
-    let sorted = |text: &str| -> Vec<Vec<String>> {
-        let lines = |block: &str| {
-            let mut lines: Vec<String> = block.lines().map(str::to_owned).collect();
-            lines.sort();
-            lines
-        };
-        text.split("\n\n").map(str::trim).filter(|block| !block.is_empty()).map(lines).collect()
-    };
-    let (said, shown) = (sorted(&said), sorted(&shown.out));
-    assert_eq!((said.len(), shown.len()), (names.len(), names.len()));
-    for (said, shown) in said.iter().zip(&shown) {
-        assert_eq!(said, shown);
     }
 }
 

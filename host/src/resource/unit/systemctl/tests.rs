@@ -162,3 +162,15 @@ fn a_unit_that_does_its_work_and_ends_is_up_once_it_has_done_it_in_this_boot() {
     assert!(!unit(&[("Type=oneshot", "Type=oneshot\nRemainAfterExit=yes")]), "it was stopped");
     assert!(!unit(&[("Type=oneshot", "Type=simple")]));
 }
+
+#[test]
+fn an_alias_with_a_backslash_is_known_however_it_is_written() {
+    // systemctl quotes it in a list, and the bus does not.
+    for names in [r#"a.service "b\\x2dc.service""#, r"a.service b\x2dc.service"] {
+        let text =
+            format!("Id=a.service\nNames={names}\nLoadState=loaded\nActiveState=active\nSubState=running\n");
+        let (units, unsaid) = read(&[r"b\x2dc.service"], &text);
+        assert_eq!((units.len(), unsaid), (1, None), "{names}");
+        assert_eq!(units[0].names, ["a.service", r"b\x2dc.service"]);
+    }
+}
