@@ -1,6 +1,7 @@
 //! One SQLite store: opened under a lock of its own, written by one thread in groups, read on connections of their own.
 //! It never acknowledges a change that is not on the disk, never creates a store where one was expected, never opens one
-//! that is foreign, newer or in use, and never writes into a damaged one. It knows no table; the daemons' `store` rooms hold their rows.
+//! that is foreign, newer or in use, and never writes into a damaged one. It knows no table; the daemons' `store` rooms
+//! hold their rows.
 //!
 //! A group commits together, but each change runs inside its own savepoint, so that one that fails goes alone. Schemas
 //! must not use deferred constraints: those fail at the commit, where a group can no longer be told apart.

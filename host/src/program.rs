@@ -1,5 +1,5 @@
-//! The one place that runs other programs, and asks the bus: no shell, a fixed environment, no input, a deadline, bounded output. What a
-//! program prints is read; whether something worked is looked at elsewhere, never taken from its exit status alone.
+//! The one place that runs other programs, and asks the bus: no shell, a fixed environment, no input, a
+//! deadline, bounded output. What a program prints is read; whether something worked is looked at elsewhere, never taken from its exit status alone.
 
 use std::collections::VecDeque;
 use std::io::Read;
@@ -96,7 +96,12 @@ pub trait Programs: Sync {
 
     /// What there is to say of units of these names, in their order and as `systemctl show` writes it, of the properties
     /// that are `wanted`; asked and answered as [`Programs::units`].
-    fn show_units(&self, _names: &[&str], _wanted: &[&'static str], _within: Duration) -> Option<String> {
+    fn show_units(
+        &self,
+        _names: &[&str],
+        _wanted: &'static [&'static str],
+        _within: Duration,
+    ) -> Option<String> {
         None
     }
 
@@ -142,7 +147,12 @@ impl Programs for System {
         bus::units(names, within)
     }
 
-    fn show_units(&self, names: &[&str], wanted: &[&'static str], within: Duration) -> Option<String> {
+    fn show_units(
+        &self,
+        names: &[&str],
+        wanted: &'static [&'static str],
+        within: Duration,
+    ) -> Option<String> {
         bus::show(names, wanted, within)
     }
 

@@ -16,14 +16,13 @@ use super::{Check, DatabaseError};
 pub(super) struct Checking {
     path: PathBuf,
     running: Mutex<Option<JoinHandle<Result<(), OpenError>>>>,
-    /// What is wrong, if anything is.
-    verdict: OnceLock<Option<OpenError>>,
+    verdict: OnceLock<Result<(), OpenError>>,
 }
 
 impl Checking {
     /// It was checked and is sound.
     pub(super) fn done(path: &Path) -> Self {
-        Self { path: path.to_owned(), running: Mutex::new(None), verdict: OnceLock::from(None) }
+        Self { path: path.to_owned(), running: Mutex::new(None), verdict: OnceLock::from(Ok(())) }
     }
 
     /// Starts the check on a connection and a thread of its own. Where no thread can be had it is done at once.
@@ -53,7 +52,7 @@ impl Checking {
 
     /// Blocks until it is known; each who asks hears the same.
     pub(super) fn wait(&self) -> Result<(), OpenError> {
-        self.verdict.get_or_init(|| self.join().err()).as_ref().map_or(Ok(()), |wrong| Err(self.again(wrong)))
+        self.verdict.get_or_init(|| self.join()).clone()
     }
 
     fn join(&self) -> Result<(), OpenError> {
@@ -61,33 +60,9 @@ impl Checking {
         match running.map(JoinHandle::join) {
             Some(Ok(verdict)) => verdict,
             // Nobody knows, and nobody will: that is never soundness.
-            Some(Err(_)) | None => Err(OpenError::CannotOpen {
-                path: self.path.clone(),
-                why: Obstacle::Other,
-                source: "the check of it broke off".into(),
-            }),
-        }
-    }
-
-    /// The same once more: what lies beneath is kept in its words.
-    fn again(&self, wrong: &OpenError) -> OpenError {
-        match wrong {
-            OpenError::NotADatabase { path } => OpenError::NotADatabase { path: path.clone() },
-            OpenError::CannotOpen { path, why, source } => {
-                OpenError::CannotOpen { path: path.clone(), why: *why, source: source.to_string().into() }
-            }
-            OpenError::Damaged { path, what } => {
-                OpenError::Damaged { path: path.clone(), what: what.clone() }
-            }
-            // A check says nothing of these.
-            OpenError::Absent { .. }
-            | OpenError::Empty { .. }
-            | OpenError::NotOurs { .. }
-            | OpenError::Newer { .. }
-            | OpenError::Locked { .. }
-            | OpenError::OnNetwork { .. }
-            | OpenError::Migration { .. } => {
-                OpenError::Damaged { path: self.path.clone(), what: wrong.to_string() }
+            Some(Err(_)) | None => {
+                let broke_off = std::io::Error::other("the check of it broke off");
+                Err(OpenError::of_file(&self.path, broke_off))
             }
         }
     }
@@ -98,15 +73,8 @@ pub(super) fn refused(verdict: &OpenError) -> DatabaseError {
     match verdict {
         OpenError::CannotOpen { why: Obstacle::Busy, .. } => DatabaseError::Busy,
         OpenError::CannotOpen { .. } => DatabaseError::Failing,
-        OpenError::Damaged { .. }
-        | OpenError::NotADatabase { .. }
-        | OpenError::Absent { .. }
-        | OpenError::Empty { .. }
-        | OpenError::NotOurs { .. }
-        | OpenError::Newer { .. }
-        | OpenError::Locked { .. }
-        | OpenError::OnNetwork { .. }
-        | OpenError::Migration { .. } => DatabaseError::Damaged,
+        // A check says nothing else.
+        _ => DatabaseError::Damaged,
     }
 }
 

@@ -20,7 +20,7 @@ use super::{CREATED, Create, DatabaseError, Opening};
 use crate::clock::Moment;
 
 /// Why a store was not opened. Nothing was changed in it, save for a migration that is named.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum OpenError {
     /// No file, where one was expected.
     #[error("there is no store at {}", path.display())]
@@ -92,7 +92,7 @@ pub enum OpenError {
         /// The step, from 1.
         number: usize,
         /// What SQLite said.
-        source: rusqlite::Error,
+        source: Arc<rusqlite::Error>,
     },
     /// The system or SQLite did not let us.
     #[error("{} cannot be opened", path.display())]
@@ -102,14 +102,14 @@ pub enum OpenError {
         /// What stood in the way.
         why: Obstacle,
         /// What was said.
-        source: Box<dyn Error + Send + Sync>,
+        source: Arc<dyn Error + Send + Sync>,
     },
 }
 
 impl OpenError {
     /// The system did not let us at this file.
     pub(super) fn of_file(path: &Path, error: std::io::Error) -> Self {
-        Self::CannotOpen { path: path.to_owned(), why: Obstacle::of(&error), source: error.into() }
+        Self::CannotOpen { path: path.to_owned(), why: Obstacle::of(&error), source: Arc::new(error) }
     }
 }
 
@@ -236,7 +236,7 @@ fn migrate(opening: &Opening<'_>, connection: &mut Connection) -> Result<(), Ope
         one_step(connection, step, number).map_err(|source| OpenError::Migration {
             path: path.to_owned(),
             number,
-            source,
+            source: Arc::new(source),
         })?;
     }
     Ok(())
@@ -317,11 +317,11 @@ fn cannot(path: &Path, error: DatabaseError) -> OpenError {
         | DatabaseError::Closed
         | DatabaseError::Sql(_) => asked().unwrap_or(Obstacle::Other),
     };
-    let source: Box<dyn Error + Send + Sync> = match (error, why) {
-        (DatabaseError::Failing, Obstacle::Full) => DatabaseError::Full.into(),
-        (DatabaseError::Failing, Obstacle::ReadOnly) => DatabaseError::ReadOnly.into(),
-        (DatabaseError::Sql(error), _) => error.into(),
-        (named, _) => named.into(),
+    let source: Arc<dyn Error + Send + Sync> = match (error, why) {
+        (DatabaseError::Failing, Obstacle::Full) => Arc::new(DatabaseError::Full),
+        (DatabaseError::Failing, Obstacle::ReadOnly) => Arc::new(DatabaseError::ReadOnly),
+        (DatabaseError::Sql(error), _) => Arc::new(error),
+        (named, _) => Arc::new(named),
     };
     OpenError::CannotOpen { path: path.to_owned(), why, source }
 }

@@ -56,14 +56,14 @@ pub(super) fn units(names: &[&str], within: Duration) -> Option<Vec<Listed>> {
 
 /// What there is to say of units of these names, in their order and as `systemctl show` writes it, of the properties that
 /// are `wanted`.
-pub(super) fn show(names: &[&str], wanted: &[&'static str], within: Duration) -> Option<String> {
+pub(super) fn show(names: &[&str], wanted: &'static [&'static str], within: Duration) -> Option<String> {
     ask(ADDRESS, within, async |bus| {
         let mut all = String::new();
         for some in names.chunks(IN_FLIGHT) {
             let mut asked = JoinSet::new();
             for (at, name) in some.iter().enumerate() {
-                let (bus, name, wanted) = (bus.clone(), (*name).to_owned(), wanted.to_vec());
-                asked.spawn(async move { (at, block(&bus, &name, &wanted).await) });
+                let (bus, name) = (bus.clone(), (*name).to_owned());
+                asked.spawn(async move { (at, block(&bus, &name, wanted).await) });
             }
             let mut blocks = vec![String::new(); some.len()];
             while let Some(said) = asked.join_next().await {
@@ -106,30 +106,33 @@ async fn block(bus: &Connection, name: &str, wanted: &[&'static str]) -> zbus::R
         let known = wanted.iter().filter_map(|name| Some((*name, known.get(name)?)));
         known.map(|(name, value)| line(name, value)).collect::<zbus::Result<String>>()
     };
-    let (kind, own) = of_kind(name);
+    let (kind, [a, b, c, d]) = of_kind(name);
     let interface = format!("{SERVICE}.{kind}");
-    let one = async |at: usize| {
-        let Some(name) = own.get(at).filter(|name| wanted.contains(name)) else { return Ok(String::new()) };
-        let question = (interface.as_str(), *name);
+    let one = async |name: &'static str| {
+        if !wanted.contains(&name) {
+            return Ok(String::new());
+        }
+        let question = (interface.as_str(), name);
         let said = bus.call_method(Some(SERVICE), &*object, Some(PROPERTIES), "Get", &question).await?;
         line(name, &said.body().deserialize::<Variant<'_>>()?)
     };
-    let (all, one, two, three, four) = tokio::try_join!(all, one(0), one(1), one(2), one(3))?;
-    Ok([all, one, two, three, four].concat())
+    let (all, a, b, c, d) = tokio::try_join!(all, one(a), one(b), one(c), one(d))?;
+    Ok([all, a, b, c, d].concat())
 }
 
-/// The interface that units of this one's kind have besides, and what is asked there.
-fn of_kind(name: &str) -> (&'static str, &'static [&'static str]) {
+/// The interface that units of this one's kind have besides, and what is asked there: up to four, as [`IN_FLIGHT`] counts.
+fn of_kind(name: &str) -> (&'static str, [&'static str; 4]) {
+    let result = ["Result", "", "", ""];
     match name.rsplit_once('.').map_or("", |(_, kind)| kind) {
-        "service" => ("Service", &["Type", "RemainAfterExit", "Result", "NRestarts"]),
-        "socket" => ("Socket", &["Result"]),
-        "timer" => ("Timer", &["Result"]),
-        "path" => ("Path", &["Result"]),
-        "mount" => ("Mount", &["Type", "Result"]),
-        "automount" => ("Automount", &["Result"]),
-        "swap" => ("Swap", &["Result"]),
-        "scope" => ("Scope", &["Result"]),
-        _ => ("Unit", &[]),
+        "service" => ("Service", ["Type", "RemainAfterExit", "Result", "NRestarts"]),
+        "mount" => ("Mount", ["Type", "Result", "", ""]),
+        "socket" => ("Socket", result),
+        "timer" => ("Timer", result),
+        "path" => ("Path", result),
+        "automount" => ("Automount", result),
+        "swap" => ("Swap", result),
+        "scope" => ("Scope", result),
+        _ => ("Unit", [""; 4]),
     }
 }
 

@@ -318,7 +318,12 @@ impl Programs for Announced<'_> {
         self.during("the bus", within, |programs| programs.units(names, within))
     }
 
-    fn show_units(&self, names: &[&str], wanted: &[&'static str], within: Duration) -> Option<String> {
+    fn show_units(
+        &self,
+        names: &[&str],
+        wanted: &'static [&'static str],
+        within: Duration,
+    ) -> Option<String> {
         self.during("the bus", within, |programs| programs.show_units(names, wanted, within))
     }
 

@@ -75,7 +75,7 @@ impl Store {
         let failed = |source| match first {
             OpenError::Absent { .. } => {
                 let why = Obstacle::of(&source);
-                OpenError::CannotOpen { path: path.clone(), why, source: io::Error::into(source) }.into()
+                OpenError::CannotOpen { path: path.clone(), why, source: Arc::new(source) }.into()
             }
             _ => OpenStoreError::SetAside { path: path.clone(), source },
         };

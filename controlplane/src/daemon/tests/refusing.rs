@@ -111,7 +111,11 @@ async fn a_store_that_cannot_be_opened_is_refused_by_what_is_wrong_with_it() {
 fn what_no_test_machine_has_is_told_in_its_own_words_all_the_same() {
     let path = || "/net/tenure.db".into();
     let network = OpenError::OnNetwork { path: path(), kind: "nfs" };
-    let migration = OpenError::Migration { path: path(), number: 3, source: rusqlite::Error::InvalidQuery };
+    let migration = OpenError::Migration {
+        path: path(),
+        number: 3,
+        source: std::sync::Arc::new(rusqlite::Error::InvalidQuery),
+    };
     let part = StartError::Failed { child: "fleet".to_owned(), why: "it broke".to_owned() };
     let nodes = Refusal::new("store_busy", "the control plane's store is busy", "", "");
     let cases: [(StartRefusal, &str, &str); 4] = [

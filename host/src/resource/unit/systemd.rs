@@ -145,8 +145,8 @@ impl Manager<'_> {
 
     /// One call: what was said, of as many as it was said of, and why not of the next one.
     fn ask(&self, names: &[&str]) -> Result<(Vec<Shown>, Option<Trouble>), Trouble> {
-        let wanted = systemctl::PROPERTIES;
-        let said = self.over_bus(|bus| bus.show_units(names, &wanted, BUS));
+        let wanted = &systemctl::PROPERTIES;
+        let said = self.over_bus(|bus| bus.show_units(names, wanted, BUS));
         // Where the bus leaves anything unsaid, systemctl says why.
         if let Some((said, None)) = said.map(|text| systemctl::read(names, &text)) {
             return Ok((said, None));

@@ -48,7 +48,7 @@ impl Cause {
 pub(super) fn is_full(error: &OpenError) -> bool {
     match error {
         OpenError::CannotOpen { why, .. } => *why == Obstacle::Full,
-        OpenError::Migration { source, .. } => Cause::of(source) == Cause::Full,
+        OpenError::Migration { source, .. } => Cause::of(source.as_ref()) == Cause::Full,
         OpenError::Absent { .. }
         | OpenError::Empty { .. }
         | OpenError::NotADatabase { .. }
@@ -65,7 +65,7 @@ impl OpenStoreError {
         match self {
             Self::Open(OpenError::CannotOpen { why: Obstacle::Full, .. }) => Cause::Full,
             Self::Open(OpenError::CannotOpen { why: Obstacle::ReadOnly, .. }) => Cause::ReadOnly,
-            Self::Open(OpenError::Migration { source, .. }) => Cause::of(source),
+            Self::Open(OpenError::Migration { source, .. }) => Cause::of(source.as_ref()),
             Self::Open(_) => Cause::Other,
             Self::SetAside { source, .. } => Cause::of(source),
             Self::First { source, .. } => Cause::of(source),

@@ -127,7 +127,7 @@ fn a_disk_without_room_or_without_writes_is_named_where_a_store_cannot_be_opened
     use tenure_actors::database::{DatabaseError, Obstacle};
     let path = std::path::PathBuf::from("/var/lib/tenure-host/store.db");
     let open = |why: Obstacle| {
-        let source = std::io::Error::other("it did not").into();
+        let source = std::sync::Arc::new(std::io::Error::other("it did not"));
         OpenStoreError::Open(OpenError::CannotOpen { path: path.clone(), why, source })
     };
     for (error, code) in [

@@ -44,6 +44,8 @@ pub(super) struct State {
     pub(super) has_bus: bool,
     /// The bus says all there is to say of units, but of this one; none: it says nothing of any.
     pub(super) bus_shows_all_but: Option<&'static str>,
+    /// The bus is there, and gives no answer about what there is to say.
+    pub(super) bus_is_silent: bool,
 }
 
 /// How a tool lies.
@@ -317,7 +319,7 @@ impl Programs for Scripted {
         self.listed(names)
     }
 
-    fn show_units(&self, names: &[&str], _: &[&'static str], _: Duration) -> Option<String> {
+    fn show_units(&self, names: &[&str], _: &'static [&'static str], _: Duration) -> Option<String> {
         self.shown(names)
     }
 

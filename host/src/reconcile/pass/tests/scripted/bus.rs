@@ -14,6 +14,10 @@ impl Scripted {
 
     pub(super) fn shown(&self, names: &[&str]) -> Option<String> {
         let mut state = self.state();
+        if state.bus_is_silent {
+            state.calls.push("bus: silent".into());
+            return None;
+        }
         let unsaid = state.bus_shows_all_but?;
         state.calls.push(format!("bus: {}", names.join(" ")));
         let known = names.iter().filter(|name| **name != unsaid);
