@@ -121,7 +121,7 @@ impl World {
     fn assert_nothing_to_do(&self, resources: u64) {
         self.pair.wait("everything is as declared", |pair| {
             let said = pair.b.run(&["tenure-host", "apply", "--json"]);
-            said.success() && said.json()["summary"]["counts"]["unchanged"] == Value::from(resources)
+            said.success() && said.json()["summary"]["counts"]["unchanged"] == resources
         });
     }
 }

@@ -56,7 +56,7 @@ fn of_two_architectures_both_are_of_one_version_and_only_what_is_meant_goes(worl
     world.pair.wait("both are gone", |pair| installed(&pair.b, "r-both").is_empty());
     // What was found before us is forgotten once it has left.
     world.declare(&[("only32", "present")]);
-    world.pair.wait("it has left", |pair| pair.owned().get(&world.key("both")).is_none());
+    world.pair.wait("it has left", |pair| !pair.owned().contains_key(&world.key("both")));
     world.declare(&[("both", "2.0-1"), ("only32", "present")]);
     world.wait_for("both", Some("2.0-1"));
     assert_eq!(world.pair.owned()[&world.key("both")], "created");
