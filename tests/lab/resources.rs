@@ -54,7 +54,7 @@ cd /etc/app
 chattr -i same frozen stiff
 chattr -a grown
 rm link /srv/full/fill
-umount mounted
+umount --lazy mounted
 mount -o remount,rw /srv/fixed
 mkdir /srv/nowhere
 rm /srv/user/way
