@@ -168,7 +168,12 @@ fn open(ground: &Ground, now: Moment) -> Result<Opened, OpenStoreError> {
             Err(OpenStoreError::Open(OpenError::Locked { .. })) if begun.elapsed() < LOCK_PATIENCE => {
                 std::thread::park_timeout(Duration::from_millis(50));
             }
-            opened => return opened,
+            Err(error) => return Err(error),
+            Ok(opened) => {
+                // It was for passes by hand, and is nothing to a daemon.
+                opened.store.drop_look();
+                return Ok(opened);
+            }
         }
     }
 }

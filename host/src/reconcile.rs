@@ -12,6 +12,7 @@ pub mod foresee;
 pub mod hold;
 pub mod intake;
 mod item;
+mod kept;
 mod lane;
 pub mod leave;
 mod memory;

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use nix::unistd::{getegid, geteuid};
+use serde::{Deserialize, Serialize};
 use tenure_protocol::id::Digest;
 use tenure_protocol::path::DeclaredPath;
 use tenure_protocol::resource::{
@@ -77,7 +78,7 @@ pub struct Site<'a> {
 }
 
 /// What there is of something declared.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Seen {
     /// Nothing, or not even the directory it would lie in.
     Nothing,
@@ -97,7 +98,8 @@ pub enum Seen {
     },
     /// A pipe, a socket or a device.
     Other {
-        /// What it is called.
+        /// What it is called; another process takes it for another thing, and looks.
+        #[serde(skip)]
         what: &'static str,
     },
     /// A package.

@@ -21,6 +21,7 @@ use crate::steps;
 mod aside;
 mod back;
 mod content;
+mod look;
 mod numbers;
 mod open;
 mod outcome;
@@ -54,6 +55,8 @@ pub struct Store {
     passes: Arc<AtomicU64>,
     /// What this process remembers of units.
     units: Arc<Mutex<Memory>>,
+    /// It was opened without its log: what was written last may be gone.
+    lacks_log: bool,
 }
 
 /// The declaration the host holds.
@@ -237,6 +240,7 @@ impl Store {
     /// Called once it was admitted and all it needs is here.
     pub fn put_declaration(&self, declaration: StoredDeclaration) -> Result<(), DatabaseError> {
         self.write(steps::DECLARATION_KEPT, move |t| {
+            look::forget(t)?;
             let sql = "INSERT INTO declaration (only_one, revision, sha256, bytes) VALUES (1, ?1, ?2, ?3)
                 ON CONFLICT DO UPDATE SET revision = excluded.revision, sha256 = excluded.sha256, bytes = excluded.bytes";
             t.prepare_cached(sql)?

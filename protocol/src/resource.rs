@@ -166,7 +166,7 @@ pub struct Resource {
 }
 
 /// What a resource should be, by kind.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Spec {
     /// A package.
     Package(PackageSpec),

@@ -1,8 +1,8 @@
 //! `tenure-host plan` and `tenure-host apply`: a preview that changes nothing, and a pass by hand.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tenure_actors::clock;
@@ -22,7 +22,7 @@ use crate::bundle::Bundle;
 use crate::ground::Ground;
 use crate::outbox::Outbox;
 use crate::reconcile::foresee::{PreviewInput, preview};
-use crate::reconcile::{Setting, SharedMemory, by_hand, not_understood, nothing_to_hold, unreadable};
+use crate::reconcile::{Memory, Setting, by_hand, not_understood, nothing_to_hold, unreadable};
 use crate::resource::Reading;
 use crate::status as read;
 use crate::store::{Opened, Store};
@@ -205,11 +205,12 @@ fn pass(ground: &Ground, store: Store) -> Result<Passed, Refusal> {
         outbox: Outbox::default(),
         every: Duration::MAX,
         full_look: Duration::MAX,
-        memory: SharedMemory::default(),
+        memory: Arc::new(Mutex::new(Memory::kept(&store, ground))),
         progress: Progress::new(),
         anew: Arc::default(),
     };
     let summary = by_hand(&setting, Reading::Whole);
+    setting.memory.lock().unwrap_or_else(PoisonError::into_inner).keep_in(&store, ground);
     drop(setting);
     // Of a damaged store this is what is wrong, whatever came of reading it.
     let checked = store.checked().map_err(|error| error.refusal());

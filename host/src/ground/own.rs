@@ -9,13 +9,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use serde::{Deserialize, Serialize};
 use tenure_protocol::path::DeclaredPath;
 use tenure_protocol::resource::ResourceKey;
 
 use super::{ETC, Ground, RUN, STATE};
 
 /// A file or directory by what the kernel calls it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Inode {
     /// The device.
     pub dev: u64,
@@ -24,7 +25,7 @@ pub struct Inode {
 }
 
 /// What is ours, as it stood when the pass began.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Own {
     root: PathBuf,
     /// Things of ours: whatever is one of them, or lies below one.
@@ -33,8 +34,10 @@ pub struct Own {
     /// something else.
     above: HashMap<Inode, String>,
     /// Everything that lies in ours: by a second name or a mount of its own it is reached from elsewhere.
+    #[serde(skip)]
     inside: OnceLock<HashSet<Inode>>,
     /// The other names of our unit.
+    #[serde(skip)]
     aliases: OnceLock<HashSet<String>>,
 }
 
@@ -110,6 +113,14 @@ pub fn is_own_unit(name: &str) -> bool {
 
 /// Files that programs make units of, each time the service manager reads its unit files.
 pub(crate) const MADE_INTO_UNITS: [&str; 3] = ["/etc/fstab", "/etc/crypttab", "/etc/init.d"];
+
+/// Whether units stand in this directory, or more is said of them there.
+pub(crate) fn is_place_of_units(directory: &str) -> bool {
+    let is_at_or_below = |place: &&str| {
+        directory.strip_prefix(*place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    UNIT_PLACES.iter().any(is_at_or_below)
+}
 
 /// Whether this is a file by which the service manager knows its units. A directory alone tells it nothing.
 pub fn is_unit_file(key: &ResourceKey) -> bool {

@@ -1,11 +1,13 @@
 //! What passes leave to the next one: what lay at each declared path, what was asked of packages and units, and what came
-//! of it. It is kept in memory alone: what a start finds is read whole.
+//! of it. A daemon keeps it in memory alone; passes by hand leave it to each other (`kept`). What a start finds is read
+//! whole, whatever is remembered.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
 use tenure_actors::timer::jittered;
 use tenure_protocol::declaration::{Declaration, Entry, Header};
 use tenure_protocol::id::{Digest, Millis};
@@ -28,6 +30,8 @@ pub type SharedMemory = Arc<Mutex<Memory>>;
 pub struct Memory {
     pub(super) recall: Recall,
     pub(super) still: Option<Still>,
+    /// An ordinary pass has left it, and no process before.
+    pub(super) is_new: bool,
     /// When everything was last read.
     read_whole: Option<Millis>,
     /// When it is to be read again.
@@ -37,7 +41,7 @@ pub struct Memory {
 }
 
 /// What else a pass decides by, and what it came to.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Still {
     pub(super) declaration: Digest,
     pub(super) header: Header,
@@ -49,7 +53,7 @@ pub(super) struct Still {
 }
 
 /// Where the entries of the declaration stand, and what is between them; as few pieces of memory as can be.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Entries {
     /// By position: where it begins in the declaration's bytes, and how long it is.
     places: Box<[(u32, u32)]>,
@@ -60,7 +64,7 @@ pub(super) struct Entries {
 }
 
 /// A package or unit, and what was said of it.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Asked {
     pub(super) spec: Spec,
     /// What our record says that we made of it.
@@ -144,6 +148,7 @@ impl Memory {
         let standing = found
             .filter(|_| complete && !unread)
             .and_then(|found| Some((restless(&found)?, Entries::of(declaration, places, lines)?, found)));
+        self.is_new = true;
         self.still = standing.map(|(restless, entries, Found { own, accounts, .. })| {
             restless.into_iter().for_each(|path| self.recall.put_right(path, None));
             let (header, summary) = (declaration.header.clone(), summary.clone());

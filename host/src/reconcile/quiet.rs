@@ -47,12 +47,7 @@ pub(super) fn pass(
     let is_ready = input.store.in_place().is_ok() && input.store.is_untidy().is_ok_and(|untidy| !untidy);
     let moved = is_ready.then(|| moved(input, still, &memory.recall, reading)).flatten()?;
     if !moved.is_empty() {
-        // Whoever asks for everything to be read wants everything decided anew.
-        let is_due = reading == Reading::WhatMayHaveChanged;
-        return is_due
-            .then(|| part::pass(input, memory, &moved))
-            .flatten()
-            .map(|done| Stood::Part(Box::new(done)));
+        return part::pass(input, memory, &moved).map(|done| Stood::Part(Box::new(done)));
     }
     let kept = input.store.last_pass().ok()?.map_or(0, |summary| summary.pass);
     let summary = Summary {
@@ -65,7 +60,7 @@ pub(super) fn pass(
         ..still.summary.clone()
     };
     // A store that does not take it has more to tell than this.
-    input.store.put_pass(&summary, Vec::new(), Vec::new(), Vec::new(), None).ok()?;
+    input.store.put_quiet_pass(&summary).ok()?;
     memory.has_looked(reading, every, false);
     memory.recall.settle(memory.looked);
     Some(Stood::All(Box::new(summary)))
@@ -83,13 +78,35 @@ fn moved(input: &PassInput<'_>, still: &Still, recall: &Recall, reading: Reading
     if own != still.own || Accounts::read(&walker) != *still.accounts {
         return None;
     }
-    let most = part::most(&still.entries);
-    let moved = recall.moved((&walker, reading), most, input.cancelled, input.looked)?;
-    still.asked_again(input, walker, &tools).then_some(moved)
+    // Whoever asks for everything to be read wants everything decided anew where anything moved.
+    let most = if reading == Reading::Whole { 0 } else { part::most(&still.entries) };
+    let look = || recall.moved((&walker, reading), most, input.cancelled, input.looked);
+    if still.asked.is_empty() {
+        return look();
+    }
+    let sets_owner = !input.ground.is_sandbox();
+    let accounts = Arc::clone(&still.accounts);
+    let site = Site {
+        walker: walker.fresh(),
+        accounts,
+        contents: input.store,
+        sets_owner,
+        tools: &tools,
+        recall: None,
+    };
+    // Packages and units are asked for while the rest is looked at.
+    let (moved, is_same) = std::thread::scope(|scope| {
+        let asked = std::thread::Builder::new().spawn_scoped(scope, || still.is_asked_again(&site)).ok();
+        // One that panicked has seen nothing.
+        (look(), asked.map(|asked| asked.join().unwrap_or(false)))
+    });
+    let moved = moved?;
+    is_same.unwrap_or_else(|| still.is_asked_again(&site)).then_some(moved)
 }
 
 impl Still {
-    fn asked_again(&self, input: &PassInput<'_>, walker: Walker<'_>, tools: &Tools<'_>) -> bool {
+    /// Whether packages and units are as they were.
+    fn is_asked_again(&self, site: &Site<'_>) -> bool {
         let units = |asked: &Asked| match &asked.spec {
             Spec::Unit(unit) => Some(unit.name.as_str().to_owned()),
             Spec::Package(_) | Spec::Directory(_) | Spec::File(_) => None,
@@ -97,11 +114,8 @@ impl Still {
         let units: Vec<String> = self.asked.iter().filter_map(units).collect();
         if !units.is_empty() {
             // As those were looked at with which it is compared: cheap, and anew in full where everything is read.
-            tools.glance_at_units(&units.iter().map(String::as_str).collect::<Vec<_>>());
+            site.tools.glance_at_units(&units.iter().map(String::as_str).collect::<Vec<_>>());
         }
-        let sets_owner = !input.ground.is_sandbox();
-        let accounts = Arc::clone(&self.accounts);
-        let site = Site { walker, accounts, contents: input.store, sets_owner, tools, recall: None };
         self.asked.iter().all(|asked| {
             site.observe(&asked.spec, false).is_ok_and(|mut seen| {
                 remember(&mut seen, asked.applied.as_ref());

@@ -188,9 +188,7 @@ pub(super) fn quiet_or_ordinary(
     held: Option<Digest>,
     identity: Option<&StoredIdentity>,
 ) -> Result<Turn, NoTurn> {
-    if how.0 == Reading::Whole {
-        input.store.units().lock().unwrap_or_else(PoisonError::into_inner).forget();
-    }
+    forget_units(input.store, how.0);
     let stood = held.and_then(|sha256| quiet::pass(input, memory, how, sha256, identity));
     match stood {
         Some(Stood::All(summary)) => {
@@ -206,7 +204,15 @@ pub(super) fn quiet_or_ordinary(
         // The loop ends, and nobody waits for more: all would be read once more, and nothing done.
         return Ok(Turn::Idle);
     }
+    forget_units(input.store, how.0);
     ordinary(input, memory, how, identity)
+}
+
+/// Whoever asks for everything to be read has every unit looked at in full, each time it is asked.
+fn forget_units(store: &Store, reading: Reading) {
+    if reading == Reading::Whole {
+        store.units().lock().unwrap_or_else(PoisonError::into_inner).forget();
+    }
 }
 
 /// Everything is decided anew.

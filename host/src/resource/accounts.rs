@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use serde::{Deserialize, Serialize};
 use tenure_protocol::path::DeclaredPath;
 use tenure_protocol::resource::Principal;
 
@@ -10,11 +11,12 @@ use crate::walk::read::{Found, read_all};
 use crate::walk::{WalkError, Walker};
 
 /// Names and numbers, as they stood when the pass began.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accounts {
     users: HashMap<Box<str>, u32>,
     groups: HashMap<Box<str>, u32>,
     /// Which of the files is there and could not be read.
+    #[serde(skip)]
     unread: Vec<&'static str>,
 }
 

@@ -5,20 +5,22 @@
 //! systems that keep none. What is written through a shared memory map moves it only when the kernel writes the page
 //! back; what such a writer hides is found when everything is read.
 //!
-//! It decides nothing. Passes keep it, in memory alone; [`super::Site::look`] asks it.
+//! It decides nothing. Passes keep it; [`super::Site::look`] asks it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use serde::{Deserialize, Serialize};
 use tenure_protocol::id::{Digest, Millis};
 use tenure_protocol::path::DeclaredPath;
 
 use super::Seen;
-use crate::ground::own::Inode;
-use crate::walk::Walker;
+use crate::ground::own::{Inode, Touch, is_place_of_units};
 use crate::walk::read::{Found, Stat};
+use crate::walk::{Dir, Walker};
 
 /// Everything that was seen, by path. It is kept for as long as the machine stands still, so it is few pieces of memory.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Default, Clone, Serialize, Deserialize)]
 pub struct Recall {
     /// By path.
     places: Vec<Place>,
@@ -32,7 +34,7 @@ pub struct Recall {
 type Text = std::ops::Range<usize>;
 
 /// A directory in which declared things lie.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct Place {
     /// As the declaration spells it.
     path: Text,
@@ -47,7 +49,7 @@ struct Place {
     things: std::ops::Range<usize>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct Thing {
     name: Text,
     lay: Lay,
@@ -56,7 +58,7 @@ struct Thing {
 }
 
 /// What lay there.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 enum Lay {
     /// What it was is not known, or not for certain: whoever asks has to look.
     Unsure,
@@ -87,8 +89,9 @@ const SETTLED_AFTER: i64 = 60;
 
 /// So many things are looked at before the next are claimed, and before it is said how many.
 const SHARE: usize = 64;
-/// Below this many, starting a thread costs more than it saves.
+/// Below this many, starting a thread costs more than it saves; and where each of them is read.
 const WORTH_A_THREAD: usize = 1_024;
+const WORTH_A_THREAD_READ: usize = 256;
 const MOST_THREADS: usize = 4;
 
 /// One declared thing: its path, which entry it is, and what was seen of it, if somebody could look.
@@ -162,6 +165,11 @@ impl Recall {
         }
     }
 
+    /// Whether it knows of everything what it was.
+    pub(crate) fn is_sure(&self) -> bool {
+        !self.things.iter().any(|thing| matches!(thing.lay, Lay::Unsure))
+    }
+
     /// How many paths it knows.
     pub(crate) const fn len(&self) -> usize {
         self.things.len()
@@ -220,9 +228,15 @@ impl Recall {
             }
         };
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
-        let threads = if self.things.len() < WORTH_A_THREAD { 1 } else { threads };
+        let worth = match reading {
+            Reading::Whole => WORTH_A_THREAD_READ,
+            Reading::WhatMayHaveChanged => WORTH_A_THREAD,
+        };
+        let threads = if self.things.len() < worth { 1 } else { threads };
         let parts: Option<Vec<Vec<u32>>> = std::thread::scope(|scope| {
-            let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(look)).collect();
+            // Where no thread can be had, whoever is there does it all.
+            let helper = |_| std::thread::Builder::new().spawn_scoped(scope, look).ok();
+            let helpers: Vec<_> = (1..threads).filter_map(helper).collect();
             let mine = look();
             // One that panicked has looked at nothing.
             let theirs = helpers.into_iter().map(|helper| helper.join().ok().flatten());
@@ -263,9 +277,18 @@ impl Recall {
         if (dir.inode(), dir.name(), reached.len()) != (place.inode, resolved, place.reached) {
             return false;
         }
+        if dir.is_ours() {
+            return false;
+        }
         let is_missing = reached.len() < path.len();
+        let way =
+            (walker, &dir, [path, &format!("{resolved}{}", path.get(reached.len()..).unwrap_or_default())]);
+        let is_of_units = way.2.iter().any(|directory| is_place_of_units(directory));
         let stands = |thing: &&Thing| {
             let name = self.text(&thing.name);
+            if thing.lay.is_ours(way, is_of_units, name) {
+                return false;
+            }
             match &thing.lay {
                 Lay::Unsure => false,
                 // What lay in a directory that is still missing is missing.
@@ -309,6 +332,26 @@ impl Lay {
             // That is nothing at a path.
             Seen::Package { .. } | Seen::Unit(_) => Self::Unsure,
         }
+    }
+
+    /// Whether it has become the host's own since (H-02), though nothing about it moved: by a link among the host's files,
+    /// by one that it is, or, where units are, by another name that the host's unit has been given. `way`: to the
+    /// directory it lies in, with both spellings of that.
+    fn is_ours(
+        &self,
+        (walker, dir, spellings): (&Walker<'_>, &Arc<Dir>, [&str; 2]),
+        is_of_units: bool,
+        name: &str,
+    ) -> bool {
+        let by_name = |above: &&str| walker.touch_of(&format!("{above}/{name}")) == Touch::Ours;
+        let by_itself = match self {
+            Self::Read { stat, .. } | Self::Unread(Found::File(stat) | Found::Directory(stat)) => {
+                walker.touch(stat.inode) == Touch::Ours
+            }
+            Self::Unread(Found::Link { .. }) => walker.leads_to_ours(dir, name),
+            Self::Unread(Found::Nothing | Found::Other { .. }) | Self::Unsure => false,
+        };
+        by_itself || is_of_units && spellings.iter().any(by_name)
     }
 }
 

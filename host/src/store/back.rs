@@ -92,14 +92,14 @@ pub(super) fn take_back(path: &Path, now: Moment) -> io::Result<bool> {
     Ok(true)
 }
 
-fn clear(path: &Path) -> io::Result<()> {
+pub(super) fn clear(path: &Path) -> io::Result<()> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         Ok(()) | Err(_) => Ok(()),
     }
 }
 
-fn with(path: &Path, ending: &str) -> PathBuf {
+pub(super) fn with(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     name.into()

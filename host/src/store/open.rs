@@ -191,7 +191,7 @@ fn begin(
         drop(steps::LOG_TOLD.take(|| std::fs::remove_file(cut(&ground.store()))));
     }
     let (path, passing, passes, units) = (ground.store(), Arc::default(), Arc::default(), Arc::default());
-    let store = Store { database, path, id, passing, opening, passes, units };
+    let store = Store { database, path, id, passing, opening, passes, units, lacks_log: is_cut };
     reserve::settle(&store.path, store.room());
     let note = store.store_note().map_err(failed)?;
     Ok(Opened { store, note })
@@ -202,10 +202,11 @@ fn begin(
 fn look(ground: &Ground, database: Database, lost: Option<Lost>) -> Result<Opened, OpenStoreError> {
     let failed = |source| OpenStoreError::First { path: ground.store(), source };
     let (id, opening) = database.read_blocking(begun).map_err(failed)?;
+    let lacks_log = matches!(lost, Some(Lost::Log(_)));
     // One that was made and not begun holds nothing yet; the host begins it.
     let id = id.unwrap_or_else(StoreId::random);
     let (path, passing, passes, units) = (ground.store(), Arc::default(), Arc::default(), Arc::default());
-    let store = Store { database, path, id, passing, opening, passes, units };
+    let store = Store { database, path, id, passing, opening, passes, units, lacks_log };
     let told = store.store_note().map_err(failed)?;
     let note = told.or(lost.map(Lost::text));
     Ok(Opened { store, note })

@@ -12,7 +12,7 @@ use tenure_protocol::wire::codec::encode;
 
 use super::numbers::in_a_row;
 use super::record::forget_intents;
-use super::{LAST_PASS, Store, fact, from_row, set_fact, signed, spool, whole};
+use super::{LAST_PASS, Store, fact, from_row, look, set_fact, signed, spool, whole};
 use crate::steps;
 
 /// An outcome with the pass in which it began.
@@ -80,6 +80,7 @@ impl Store {
     ) -> Result<(), DatabaseError> {
         let summary = encode(summary);
         self.write(steps::PASS_KEPT, move |t| {
+            look::forget(t)?;
             if let Some(unsettled) = &unsettled {
                 forget_intents(t, unsettled)?;
             }
@@ -88,6 +89,15 @@ impl Store {
             for key in &forgotten {
                 t.prepare_cached("DELETE FROM outcome WHERE key = ?1")?.execute([key])?;
             }
+            set_fact(t, LAST_PASS, &summary)
+        })
+    }
+
+    /// Keeps the summary of a pass that found all as it was: nothing else became of anything.
+    pub fn put_quiet_pass(&self, summary: &Summary) -> Result<(), DatabaseError> {
+        let (pass, summary) = (summary.pass, encode(summary));
+        self.write(steps::PASS_KEPT, move |t| {
+            look::stands_after(t, pass)?;
             set_fact(t, LAST_PASS, &summary)
         })
     }

@@ -13,7 +13,7 @@ use tenure_protocol::rescue::OwnedLine;
 use tenure_protocol::resource::{DirectorySpec, FileSpec, PackageSpec, Spec, UnitSpec};
 use tenure_protocol::wire::codec::encode;
 
-use super::{Store, from_row, spool, whole};
+use super::{Store, from_row, look, spool, whole};
 use crate::resource::unit::Mask;
 use crate::steps;
 
@@ -274,6 +274,7 @@ impl Store {
         }
         let unsettled = unsettled.clone();
         self.write(steps::INTENDED, move |t| {
+            look::forget(t)?;
             forget_intents(t, &unsettled)?;
             put_intents(t, &intents)
         })
@@ -284,7 +285,10 @@ impl Store {
         if intents.is_empty() {
             return Ok(());
         }
-        self.write(steps::INTENDED_ALSO, move |t| put_intents(t, &intents))
+        self.write(steps::INTENDED_ALSO, move |t| {
+            look::forget(t)?;
+            put_intents(t, &intents)
+        })
     }
 
     /// Records what became ours, forgets what no longer is, and spools what is to be told of it, in one transaction.
@@ -300,6 +304,7 @@ impl Store {
         }
         let step = if no_longer.is_empty() { steps::RECORDED } else { steps::LEFT };
         self.write(step, move |t| {
+            look::forget(t)?;
             spool::keep(t, &events)?;
             put_records(t, &ours)?;
             for key in &no_longer {

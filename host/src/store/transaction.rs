@@ -5,11 +5,11 @@ use tenure_actors::database::DatabaseError;
 use tenure_protocol::refusal::chain;
 use tenure_protocol::wire::codec::encode;
 
-use super::{LEAST_ROOM, Store, StoreTrouble, set_fact};
+use super::{LEAST_ROOM, Store, StoreTrouble, look, set_fact};
 use crate::resource::package::{Begun, Journal, Unwritten};
 use crate::steps;
 
-const TRANSACTION: &str = "package_transaction";
+pub(super) const TRANSACTION: &str = "package_transaction";
 /// Beside it once finishing it was tried; what older hosts noted has none.
 const TRIED: &str = "package_transaction_tried";
 
@@ -35,6 +35,7 @@ impl Journal for Store {
         }
         let (bytes, tried) = (encode(begun), encode(&tried));
         self.write(steps::PACKAGES_NOTED, move |t| {
+            look::forget(t)?;
             set_fact(t, TRANSACTION, &bytes)?;
             set_fact(t, TRIED, &tried)
         })

@@ -4,10 +4,10 @@
 use tenure_actors::database::DatabaseError;
 use tenure_protocol::wire::codec::encode;
 
-use super::{Store, set_fact};
+use super::{Store, look, set_fact};
 use crate::steps;
 
-const UNREAD: &str = "unit_files_unread";
+pub(super) const UNREAD: &str = "unit_files_unread";
 
 impl Store {
     /// Whether unit files were changed, or were about to be, and nobody has seen the service manager read them since.
@@ -17,7 +17,10 @@ impl Store {
 
     /// Unit files are about to be changed.
     pub(crate) fn note_unread_units(&self) -> Result<(), DatabaseError> {
-        self.write(steps::UNITS_NOTED, |t| set_fact(t, UNREAD, &encode(&true)))
+        self.write(steps::UNITS_NOTED, |t| {
+            look::forget(t)?;
+            set_fact(t, UNREAD, &encode(&true))
+        })
     }
 
     /// The service manager has read them all.

@@ -10,6 +10,7 @@ use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat, readlinkat};
 use nix::libc::nlink_t;
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tenure_protocol::id::Digest;
 use tenure_protocol::text::shown;
@@ -18,7 +19,7 @@ use super::{Dir, inode, kind};
 use crate::ground::own::Inode;
 
 /// What the kernel says of a file or directory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stat {
     /// Which it is.
     pub inode: Inode,
@@ -39,7 +40,7 @@ pub struct Stat {
 }
 
 /// What lies at a name.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Found {
     /// Nothing.
     Nothing,
@@ -54,7 +55,8 @@ pub enum Found {
     },
     /// A pipe, a socket or a device.
     Other {
-        /// What it is called.
+        /// What it is called; another process takes it for another thing, and looks.
+        #[serde(skip)]
         what: &'static str,
     },
 }

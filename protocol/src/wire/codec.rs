@@ -29,6 +29,17 @@ pub fn encode<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
     rmp_serde::to_vec_named(value).expect("a value of ours can always be written")
 }
 
+/// The same; none where it holds what cannot be written, such as a path that is no text.
+pub fn encode_if_written<T: Serialize + ?Sized>(value: &T) -> Option<Vec<u8>> {
+    rmp_serde::to_vec_named(value).ok()
+}
+
+/// The same with its fields by their position: smaller and sooner read, for what nobody reads but the program that wrote
+/// it. No type of it may leave fields out.
+pub fn encode_by_position<T: Serialize + ?Sized>(value: &T) -> Option<Vec<u8>> {
+    rmp_serde::to_vec(value).ok()
+}
+
 /// The value of exactly these bytes.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
     let mut reader = rmp_serde::Deserializer::new(std::io::Cursor::new(bytes));

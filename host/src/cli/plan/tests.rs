@@ -14,6 +14,7 @@ use super::super::runtime;
 use super::*;
 use crate::daemon::{Options, start};
 use crate::identity::keep;
+use crate::reconcile::Memory;
 use crate::store::{Intent, State, Wanted};
 
 /// A sandbox with a bundle beside it that declares `/srv/a`.
@@ -260,4 +261,24 @@ fn a_damaged_store_is_what_an_apply_by_hand_says_and_nothing_is_done_by_what_is_
     assert_eq!(summary.counts.applied, 1, "{summary:?}");
     assert_eq!(std::fs::read(&declared).unwrap(), b"by hand");
     assert!(!begun.exists(), "what was begun is cleared away");
+}
+
+#[test]
+fn a_damaged_store_is_said_too_where_the_pass_before_left_what_it_saw() {
+    // case: O-06
+    let (_folder, ground, bundle) = machine();
+    reconcile(&ground, Some(bundle)).unwrap();
+    reconcile(&ground, None).unwrap();
+    let store = Store::open(&ground, true, clock::system().now()).unwrap().store;
+    assert!(Memory::kept(&store, &ground).is_there(), "it is left by the pass that found nothing to do");
+    store.close();
+    let sound = std::fs::read(ground.store()).unwrap();
+    for page in 1..sound.len() / 4096 {
+        let mut damaged = sound.clone();
+        damaged[page * 4096..(page + 1) * 4096].fill(0xAB);
+        std::fs::write(ground.store(), &damaged).unwrap();
+        let refusal = reconcile(&ground, None).unwrap_err();
+        assert_eq!(refusal.code, "store_damaged", "page {page}: {refusal:?}");
+        assert_eq!(std::fs::read(ground.store()).unwrap(), damaged, "page {page}");
+    }
 }

@@ -136,7 +136,12 @@ async fn a_look_that_hangs_is_no_reason_to_begin_another_and_whoever_asks_is_tol
     let daemon = machine.start().await;
     linked(&daemon, is_up).await;
     assert_eq!(code(fake.foresee(&asked).await), "look_hangs");
+    daemon.stop().await;
     drop(hangs);
+    // The same lock, and times in which a look on a busy machine comes back.
+    machine.foreseeing = Foreseeing { looking: Arc::clone(&hanging), ..Foreseeing::default() };
+    let daemon = machine.start().await;
+    linked(&daemon, is_up).await;
     assert_eq!(fake.foresee(&asked).await.unwrap().lines.len(), 1);
     daemon.stop().await;
 }

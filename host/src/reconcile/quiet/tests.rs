@@ -21,6 +21,7 @@ use crate::reconcile::foresee::{PreviewInput, preview};
 use crate::reconcile::{Setting, SharedMemory, by_hand, turn};
 use crate::store::{Store, StoredDeclaration};
 
+mod by_hand;
 mod part;
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -30,6 +31,20 @@ struct Machine {
     setting: Setting,
     clock: ManualClock,
     resources: Vec<serde_json::Value>,
+}
+
+fn setting_of(ground: Ground, clock: &ManualClock) -> Setting {
+    Setting {
+        store: Store::open(&ground, true, clock.now()).unwrap().store,
+        ground,
+        clock: Arc::new(clock.clone()),
+        outbox: Outbox::default(),
+        every: HOUR,
+        full_look: HOUR,
+        memory: SharedMemory::default(),
+        progress: Progress::new(),
+        anew: Arc::default(),
+    }
 }
 
 impl Machine {
@@ -45,19 +60,17 @@ impl Machine {
         ground.create().unwrap();
         std::fs::create_dir(ground.at("/srv")).unwrap();
         let clock = ManualClock::at(now);
-        let store = Store::open(&ground, true, clock.now()).unwrap().store;
-        let setting = Setting {
-            ground,
-            store,
-            clock: Arc::new(clock.clone()),
-            outbox: Outbox::default(),
-            every: HOUR,
-            full_look: HOUR,
-            memory: SharedMemory::default(),
-            progress: Progress::new(),
-            anew: Arc::default(),
-        };
+        let setting = setting_of(ground, &clock);
         Self { _folder: folder, setting, clock, resources: Vec::new() }
+    }
+
+    /// The same, its store closed and opened by another process.
+    fn opened_anew(self) -> Self {
+        let Self { _folder, setting, clock, resources } = self;
+        let Setting { ground, store, .. } = setting;
+        store.close();
+        let setting = setting_of(ground, &clock);
+        Self { _folder, setting, clock, resources }
     }
 
     fn at(&self, path: &str) -> PathBuf {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use tenure_protocol::resource::UnitName;
 
 use super::mask::Mask;
@@ -45,7 +46,7 @@ const GO_WITH_IT: [&str; 5] = ["RequiredBy", "RequisiteOf", "BoundBy", "Consists
 const GO_FOR_IT: [&str; 2] = ["Conflicts", "ConflictedBy"];
 
 /// One unit as the service manager knows it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shown {
     /// Its own name, which differs from the one asked for when that is an alias.
     pub id: String,
@@ -148,7 +149,7 @@ impl Shown {
 }
 
 /// Whether the service manager could read a unit.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Load {
     /// It did.
     Loaded,
@@ -161,7 +162,7 @@ pub enum Load {
 }
 
 /// How long something holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Until {
     /// For good.
     Undone,
@@ -170,7 +171,7 @@ pub enum Until {
 }
 
 /// What can be done with a unit by its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Can {
     /// It can be started.
     pub start: bool,
@@ -181,7 +182,7 @@ pub struct Can {
 }
 
 /// What becomes of the host's own unit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Bound {
     /// It goes down, or is begun anew, where this one is.
     pub with_it: bool,
@@ -190,7 +191,7 @@ pub struct Bound {
 }
 
 /// Whether a unit runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Active {
     /// It does.
     Active,
@@ -205,7 +206,7 @@ pub enum Active {
 }
 
 /// Whether a unit starts with the machine. There are more answers than two (O-16).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Enabled {
     /// It does.
     Yes,

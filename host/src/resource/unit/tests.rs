@@ -1,3 +1,5 @@
+use tenure_protocol::wire::codec::{decode, encode_if_written};
+
 use super::systemctl::captured;
 use super::*;
 
@@ -242,4 +244,26 @@ fn a_unit_that_cannot_be_read_and_one_that_is_no_unit_are_failed_by_name() {
     assert!(trouble.reason.contains("systemctl status a.service"), "{trouble:?}");
     let trouble = differences(&spec(None, Some(true)), &Seen::Nothing).unwrap_err();
     assert_eq!(trouble.code, "changed_meanwhile");
+}
+
+#[test]
+fn what_was_asked_of_packages_and_units_is_the_same_to_another_process() {
+    let unit = Shown {
+        load: Load::Masked(Until::Boot),
+        host: Bound { with_it: true, for_it: false },
+        triggered_by: vec!["a.socket".into()],
+        masked_by_us: true,
+        ..shown(Active::Stopping, Enabled::Runtime)
+    };
+    let bad = Shown { load: Load::Bad("bad-setting".into()), ..shown(Active::Failed, Enabled::No) };
+    let package = Seen::Package {
+        version: Some("1.2-3".into()),
+        unfinished: Some("half-configured".into()),
+        hold: true,
+        brought: Some(7),
+    };
+    for then in [package, seen(unit), seen(bad)] {
+        let now: Seen = decode(&encode_if_written(&then).unwrap()).unwrap();
+        assert_eq!(now, then);
+    }
 }

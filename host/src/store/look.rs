@@ -1,0 +1,116 @@
+//! What a pass by hand saw and came to, kept for the next one, which is another process: in a file beside the store, for
+//! it is large, and a daemon never reads it. The store has one line of it: which program kept it, after which pass, and
+//! the digest of the file. It stands for as long as nothing is done that it does not know of: whoever is about to do
+//! anything takes the line away in the same transaction. Nothing is ever known by it alone: whoever goes by it looks at all
+//! there is. So it is never synced, and where it cannot be read or written that is all.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use tenure_actors::database::rusqlite::{self, Connection, Transaction};
+use tenure_protocol::id::Digest;
+use tenure_protocol::report::Summary;
+use tenure_protocol::wire::codec::encode;
+
+use super::back::{clear, with};
+use super::{LAST_PASS, LEAST_ROOM, Store, bytes, fact, set_fact, transaction, unread};
+
+const STANDS: &str = "look_stands";
+const FILE: &str = ".look";
+/// What is larger is not kept: about a million files.
+const MOST: usize = 128 * 1024 * 1024;
+
+/// Which file stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Stands {
+    /// The program that kept it.
+    by: Digest,
+    /// The last pass before or since that found all as it says.
+    pass: u64,
+    sha256: Digest,
+}
+
+impl Store {
+    /// What this program kept, where the pass after which it did is still the last thing that was done here.
+    pub(crate) fn kept_look(&self, by: Digest) -> Option<Vec<u8>> {
+        // What of a store is newer than the rest is not known where its log is gone.
+        let stands = self.database.read_blocking(stands).ok().flatten().filter(|_| !self.lacks_log)?;
+        let bytes = (stands.by == by).then(|| read(&with(&self.path, FILE)).ok()).flatten()?;
+        (Digest::of(&bytes) == stands.sha256).then_some(bytes)
+    }
+
+    /// Keeps what the pass with this number saw and came to, unless anything was done since.
+    pub(crate) fn keep_look(&self, by: Digest, pass: u64, look: &[u8]) {
+        let needed = u64::try_from(look.len()).unwrap_or(u64::MAX).saturating_add(LEAST_ROOM);
+        if look.len() > MOST || self.room().is_some_and(|left| left < needed) {
+            return;
+        }
+        if let Err(error) = write(&with(&self.path, FILE), look) {
+            return tracing::debug!(%error, "what was seen is not kept for the next pass");
+        }
+        let line = encode(&Stands { by, pass, sha256: Digest::of(look) });
+        let kept = self.database.write_blocking(move |t| {
+            let is_last = last_pass(t)? == pass && !is_at_work(t)?;
+            if is_last { set_fact(t, STANDS, &line) } else { Ok(()) }
+        });
+        if let Err(error) = kept {
+            tracing::debug!(%error, "what was seen is not kept for the next pass");
+        }
+    }
+
+    /// Removes it: no pass by hand follows.
+    pub(crate) fn drop_look(&self) {
+        if let Err(error) = clear(&with(&self.path, FILE)) {
+            tracing::debug!(%error, "what a pass by hand left was not removed");
+        }
+    }
+}
+
+/// It does not stand any more.
+pub(super) fn forget(t: &Transaction<'_>) -> rusqlite::Result<()> {
+    t.prepare_cached("DELETE FROM fact WHERE name = ?1")?.execute([STANDS]).map(drop)
+}
+
+/// The pass with this number, which is about to be kept, found all as it was: what stood still stands.
+pub(super) fn stands_after(t: &Transaction<'_>, pass: u64) -> rusqlite::Result<()> {
+    match stands(t)? {
+        Some(before) => set_fact(t, STANDS, &encode(&Stands { pass, ..before })),
+        None => forget(t),
+    }
+}
+
+/// What stands after all that was done here.
+fn stands(connection: &Connection) -> rusqlite::Result<Option<Stands>> {
+    let Some(stands) = fact::<Stands>(connection, STANDS)? else { return Ok(None) };
+    let is_last = stands.pass == last_pass(connection)? && !is_at_work(connection)?;
+    Ok(is_last.then_some(stands))
+}
+
+fn last_pass(connection: &Connection) -> rusqlite::Result<u64> {
+    Ok(fact::<Summary>(connection, LAST_PASS)?.map_or(0, |summary| summary.pass))
+}
+
+/// Whether anything was begun of which nobody has seen the end.
+fn is_at_work(connection: &Connection) -> rusqlite::Result<bool> {
+    let intended = connection.prepare_cached("SELECT 1 FROM intent LIMIT 1")?.exists(())?;
+    Ok(intended
+        || bytes(connection, transaction::TRANSACTION)?.is_some()
+        || bytes(connection, unread::UNREAD)?.is_some())
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let (file, mut bytes) = (File::open(path)?, Vec::new());
+    let most = u64::try_from(MOST).unwrap_or(u64::MAX);
+    file.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn write(path: &PathBuf, bytes: &[u8]) -> io::Result<()> {
+    let beside = with(path, ".new");
+    clear(&beside)?;
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+    file.write_all(bytes).and_then(|()| std::fs::rename(&beside, path)).inspect_err(|_| drop(clear(&beside)))
+}
