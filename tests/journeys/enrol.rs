@@ -1,5 +1,6 @@
 //! Joining: one token, one machine, and every wrong token its own answer.
 
+use tenure_actors::clock::system;
 use tenure_tests::sandbox::Sandbox;
 use tenure_tests::secrets::Secrets;
 
@@ -67,8 +68,7 @@ fn a_garbled_an_expired_and_a_foreign_token_are_three_answers_and_cost_nothing()
 }
 
 fn now() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    i64::try_from(since.as_millis()).unwrap()
+    system().now().millis()
 }
 
 // rule: N-03

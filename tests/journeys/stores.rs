@@ -38,9 +38,9 @@ fn kept(sandbox: &Sandbox) -> Vec<(String, Vec<u8>)> {
             (entry.file_name().into_string().unwrap(), bytes)
         })
         .filter(|(name, bytes)| {
-            !name.ends_with(".lock")
-                && !name.ends_with("-shm")
-                && !(name.ends_with("-wal") && bytes.is_empty())
+            let is_of_an_opening = name.ends_with(".lock") || name.ends_with("-shm");
+            let is_empty_log = name.ends_with("-wal") && bytes.is_empty();
+            !is_of_an_opening && !is_empty_log
         })
         .collect();
     kept.sort();
@@ -165,7 +165,8 @@ fn a_second_control_plane_is_told_who_has_the_store_and_since_when_and_the_first
 }
 
 /// The store goes while it is open. Each: what is done, and the code from then on.
-const GOES: &[(&str, fn(&Path), &str)] = &[
+type Going = (&'static str, fn(&Path), &'static str);
+const GOES: &[Going] = &[
     ("the file", |store| std::fs::remove_file(store).unwrap(), "store_removed"),
     ("the log", |store| std::fs::remove_file(part(store, "-wal")).unwrap(), "store_removed"),
     ("the shared memory", |store| std::fs::remove_file(part(store, "-shm")).unwrap(), "store_removed"),

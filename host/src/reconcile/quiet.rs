@@ -73,54 +73,69 @@ fn moved(input: &PassInput<'_>, still: &Still, recall: &Recall, reading: Reading
     if input.programs.is_some() {
         tools.finish_packages();
     }
-    let own = Own::look(input.ground);
-    let walker = Walker::new(input.ground, &own).ok()?;
-    if own != still.own || Accounts::read(&walker) != *still.accounts {
+    let (own, units) = (Own::look(input.ground), still.units());
+    // As those were looked at with which it is compared: cheap, and anew in full where everything is read.
+    let glance = || tools.glance_at_units(&units);
+    // The service manager answers while the rest is looked at.
+    let (moved, site) = std::thread::scope(|scope| {
+        let begin = || std::thread::Builder::new().spawn_scoped(scope, glance).ok();
+        let glanced = if units.is_empty() { None } else { begin() };
+        let rest = rest(input, still, (&own, &tools), (recall, reading));
+        match glanced.map(std::thread::ScopedJoinHandle::join) {
+            Some(Ok(())) => {}
+            Some(Err(panicked)) => std::panic::resume_unwind(panicked),
+            None if units.is_empty() => {}
+            None => glance(),
+        }
+        rest
+    })?;
+    still.asked.iter().filter(|asked| asked.is_unit()).all(|asked| asked.is_same(&site)).then_some(moved)
+}
+
+/// All but the units: which entries are to be decided anew, and what else was looked at.
+fn rest<'s>(
+    input: &'s PassInput<'_>,
+    still: &Still,
+    (own, tools): (&'s Own, &'s Tools<'s>),
+    (recall, reading): (&Recall, Reading),
+) -> Option<(Vec<u32>, Site<'s>)> {
+    let walker = Walker::new(input.ground, own).ok()?;
+    let accounts = Accounts::read(&walker);
+    if *own != still.own || accounts != *still.accounts {
         return None;
     }
     // Whoever asks for everything to be read wants everything decided anew where anything moved.
     let most = if reading == Reading::Whole { 0 } else { part::most(&still.entries) };
-    let look = || recall.moved((&walker, reading), most, input.cancelled, input.looked);
-    if still.asked.is_empty() {
-        return look();
-    }
+    let moved = recall.moved((&walker, reading), most, input.cancelled, input.looked)?;
     let sets_owner = !input.ground.is_sandbox();
-    let accounts = Arc::clone(&still.accounts);
-    let site = Site {
-        walker: walker.fresh(),
-        accounts,
-        contents: input.store,
-        sets_owner,
-        tools: &tools,
-        recall: None,
-    };
-    // Packages and units are asked for while the rest is looked at.
-    let (moved, is_same) = std::thread::scope(|scope| {
-        let asked = std::thread::Builder::new().spawn_scoped(scope, || still.is_asked_again(&site)).ok();
-        // One that panicked has seen nothing.
-        (look(), asked.map(|asked| asked.join().unwrap_or(false)))
-    });
-    let moved = moved?;
-    is_same.unwrap_or_else(|| still.is_asked_again(&site)).then_some(moved)
+    let site =
+        Site { walker, accounts: Arc::new(accounts), contents: input.store, sets_owner, tools, recall: None };
+    let mut others = still.asked.iter().filter(|asked| !asked.is_unit());
+    others.all(|asked| asked.is_same(&site)).then_some((moved, site))
 }
 
 impl Still {
-    /// Whether packages and units are as they were.
-    fn is_asked_again(&self, site: &Site<'_>) -> bool {
-        let units = |asked: &Asked| match &asked.spec {
-            Spec::Unit(unit) => Some(unit.name.as_str().to_owned()),
-            Spec::Package(_) | Spec::Directory(_) | Spec::File(_) => None,
-        };
-        let units: Vec<String> = self.asked.iter().filter_map(units).collect();
-        if !units.is_empty() {
-            // As those were looked at with which it is compared: cheap, and anew in full where everything is read.
-            site.tools.glance_at_units(&units.iter().map(String::as_str).collect::<Vec<_>>());
+    fn units(&self) -> Vec<&str> {
+        fn unit(asked: &Asked) -> Option<&str> {
+            match &asked.spec {
+                Spec::Unit(unit) => Some(unit.name.as_str()),
+                Spec::Package(_) | Spec::Directory(_) | Spec::File(_) => None,
+            }
         }
-        self.asked.iter().all(|asked| {
-            site.observe(&asked.spec, false).is_ok_and(|mut seen| {
-                remember(&mut seen, asked.applied.as_ref());
-                seen == asked.seen
-            })
+        self.asked.iter().filter_map(unit).collect()
+    }
+}
+
+impl Asked {
+    const fn is_unit(&self) -> bool {
+        matches!(self.spec, Spec::Unit(_))
+    }
+
+    /// Whether the same is said of it now.
+    fn is_same(&self, site: &Site<'_>) -> bool {
+        site.observe(&self.spec, false).is_ok_and(|mut seen| {
+            remember(&mut seen, self.applied.as_ref());
+            seen == self.seen
         })
     }
 }

@@ -36,6 +36,7 @@ pub fn encode_if_written<T: Serialize + ?Sized>(value: &T) -> Option<Vec<u8>> {
 
 /// The same with its fields by their position: smaller and sooner read, for what nobody reads but the program that wrote
 /// it. No type of it may leave fields out.
+#[expect(clippy::disallowed_methods, reason = "no other version reads it")]
 pub fn encode_by_position<T: Serialize + ?Sized>(value: &T) -> Option<Vec<u8>> {
     rmp_serde::to_vec(value).ok()
 }
