@@ -26,14 +26,20 @@ impl Memory {
         kept.and_then(|kept| read(&kept)).unwrap_or_default()
     }
 
-    /// Leaves to the next pass by hand what this one saw, if that can stand and is not there yet.
+    /// Leaves to the next pass by hand what this one saw, if it can stand. Where this one has decided nothing, what is
+    /// there stays.
     pub fn keep_in(&self, store: &Store, ground: &Ground) {
-        let Some(still) = self.still.as_ref().filter(|_| self.is_new && self.recall.is_sure()) else {
+        if !self.is_new {
             return;
-        };
-        let written = program(store, ground).zip(self.written(still));
-        if let Some((by, look)) = written {
-            store.keep_look(by, still.summary.pass, &look);
+        }
+        let look = self
+            .still
+            .as_ref()
+            .filter(|_| self.recall.is_sure())
+            .and_then(|still| Some((program(store, ground)?, still.summary.pass, self.written(still)?)));
+        match look {
+            Some((by, pass, look)) => store.keep_look(by, pass, &look),
+            None => store.drop_look(),
         }
     }
 

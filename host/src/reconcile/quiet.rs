@@ -74,13 +74,18 @@ fn moved(input: &PassInput<'_>, still: &Still, recall: &Recall, reading: Reading
         tools.finish_packages();
     }
     let (own, units) = (Own::look(input.ground), still.units());
+    let walker = Walker::new(input.ground, &own).ok()?;
+    let accounts = Accounts::read(&walker);
+    if own != still.own || accounts != *still.accounts {
+        return None;
+    }
     // As those were looked at with which it is compared: cheap, and anew in full where everything is read.
     let glance = || tools.glance_at_units(&units);
     // The service manager answers while the rest is looked at.
     let (moved, site) = std::thread::scope(|scope| {
         let begin = || std::thread::Builder::new().spawn_scoped(scope, glance).ok();
         let glanced = if units.is_empty() { None } else { begin() };
-        let rest = rest(input, still, (&own, &tools), (recall, reading));
+        let rest = rest(input, still, (walker, accounts, &tools), (recall, reading));
         match glanced.map(std::thread::ScopedJoinHandle::join) {
             Some(Ok(())) => {}
             Some(Err(panicked)) => std::panic::resume_unwind(panicked),
@@ -96,14 +101,9 @@ fn moved(input: &PassInput<'_>, still: &Still, recall: &Recall, reading: Reading
 fn rest<'s>(
     input: &'s PassInput<'_>,
     still: &Still,
-    (own, tools): (&'s Own, &'s Tools<'s>),
+    (walker, accounts, tools): (Walker<'s>, Accounts, &'s Tools<'s>),
     (recall, reading): (&Recall, Reading),
 ) -> Option<(Vec<u32>, Site<'s>)> {
-    let walker = Walker::new(input.ground, own).ok()?;
-    let accounts = Accounts::read(&walker);
-    if *own != still.own || accounts != *still.accounts {
-        return None;
-    }
     // Whoever asks for everything to be read wants everything decided anew where anything moved.
     let most = if reading == Reading::Whole { 0 } else { part::most(&still.entries) };
     let moved = recall.moved((&walker, reading), most, input.cancelled, input.looked)?;

@@ -165,9 +165,10 @@ impl Recall {
         }
     }
 
-    /// Whether it knows of everything what it was.
+    /// Whether it knows of everything what it was, and another process can be told.
     pub(crate) fn is_sure(&self) -> bool {
-        !self.things.iter().any(|thing| matches!(thing.lay, Lay::Unsure))
+        let is_unsure = |thing: &Thing| matches!(thing.lay, Lay::Unsure | Lay::Unread(Found::Other { .. }));
+        !self.things.iter().any(is_unsure)
     }
 
     /// How many paths it knows.
@@ -277,16 +278,13 @@ impl Recall {
         if (dir.inode(), dir.name(), reached.len()) != (place.inode, resolved, place.reached) {
             return false;
         }
-        if dir.is_ours() {
-            return false;
-        }
         let is_missing = reached.len() < path.len();
         let way =
             (walker, &dir, [path, &format!("{resolved}{}", path.get(reached.len()..).unwrap_or_default())]);
         let is_of_units = way.2.iter().any(|directory| is_place_of_units(directory));
         let stands = |thing: &&Thing| {
             let name = self.text(&thing.name);
-            if thing.lay.is_ours(way, is_of_units, name) {
+            if dir.is_ours() && !is_missing || thing.lay.is_ours(way, is_of_units, name) {
                 return false;
             }
             match &thing.lay {

@@ -4,11 +4,12 @@
 //! anything takes the line away in the same transaction. Nothing is ever known by it alone: whoever goes by it looks at all
 //! there is. So it is never synced, and where it cannot be read or written that is all.
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use nix::fcntl::OFlag;
 use serde::{Deserialize, Serialize};
 use tenure_actors::database::rusqlite::{self, Connection, Transaction};
 use tenure_protocol::id::Digest;
@@ -44,8 +45,11 @@ impl Store {
 
     /// Keeps what the pass with this number saw and came to, unless anything was done since.
     pub(crate) fn keep_look(&self, by: Digest, pass: u64, look: &[u8]) {
+        // What was there stands no more, and is in the way where there is little room.
+        self.drop_look();
         let needed = u64::try_from(look.len()).unwrap_or(u64::MAX).saturating_add(LEAST_ROOM);
-        if look.len() > MOST || self.room().is_some_and(|left| left < needed) {
+        let has_room = self.room().is_none_or(|left| left >= needed);
+        if self.lacks_log || look.len() > MOST || !has_room {
             return;
         }
         if let Err(error) = write(&with(&self.path, FILE), look) {
@@ -61,10 +65,12 @@ impl Store {
         }
     }
 
-    /// Removes it: no pass by hand follows.
+    /// Removes what does not stand any more, or nobody will ask for, with what was left of writing it.
     pub(crate) fn drop_look(&self) {
-        if let Err(error) = clear(&with(&self.path, FILE)) {
-            tracing::debug!(%error, "what a pass by hand left was not removed");
+        for file in [with(&self.path, FILE), beside(&with(&self.path, FILE))] {
+            if let Err(error) = clear(&file) {
+                tracing::debug!(%error, path = %file.display(), "what a pass by hand left was not removed");
+            }
         }
     }
 }
@@ -101,15 +107,25 @@ fn is_at_work(connection: &Connection) -> rusqlite::Result<bool> {
         || bytes(connection, unread::UNREAD)?.is_some())
 }
 
+/// Only a file, and of no more than is kept: nothing else that lies there is waited for.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let (file, mut bytes) = (File::open(path)?, Vec::new());
-    let most = u64::try_from(MOST).unwrap_or(u64::MAX);
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+    let file = OpenOptions::new().read(true).custom_flags(flags.bits()).open(path)?;
+    let (seen, most) = (file.metadata()?, u64::try_from(MOST).unwrap_or(u64::MAX));
+    if !seen.is_file() || seen.len() > most {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut bytes = Vec::new();
     file.take(most).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-fn write(path: &PathBuf, bytes: &[u8]) -> io::Result<()> {
-    let beside = with(path, ".new");
+fn beside(path: &Path) -> PathBuf {
+    with(path, ".new")
+}
+
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let beside = beside(path);
     clear(&beside)?;
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
     file.write_all(bytes).and_then(|()| std::fs::rename(&beside, path)).inspect_err(|_| drop(clear(&beside)))

@@ -233,3 +233,52 @@ fn what_has_become_the_hosts_own_is_refused_though_nothing_about_it_moved() {
         assert!(counts.refused > refused + 1, "by hand: {is_by_hand}: {counts:?}");
     }
 }
+
+#[test]
+fn what_lies_in_the_place_of_what_was_left_is_neither_waited_for_nor_followed() {
+    for what in ["pipe", "link", "directory"] {
+        let (machine, _) = declared();
+        machine.settle_by_hand();
+        let file = machine.setting.ground.store().with_extension("db.look");
+        let elsewhere = machine.at("/elsewhere");
+        std::fs::rename(&file, &elsewhere).unwrap();
+        match what {
+            "pipe" => nix::unistd::mkfifo(&file, nix::sys::stat::Mode::S_IRUSR).unwrap(),
+            "link" => symlink(&elsewhere, &file).unwrap(),
+            _ => std::fs::create_dir(&file).unwrap(),
+        }
+        let before = std::fs::read(&elsewhere).unwrap();
+        let (summary, stood) = machine.process();
+        assert!(!stood, "{what}");
+        assert_eq!(summary.counts.get(Outcome::Unchanged), summary.counts.total(), "{what}");
+        assert_eq!(std::fs::read(&elsewhere).unwrap(), before, "{what}");
+        assert_eq!(machine.process().1, what != "directory", "{what}: it is written over where it can be");
+    }
+}
+
+#[test]
+fn a_pass_that_can_leave_nothing_leaves_no_file_either() {
+    let (mut machine, _) = declared();
+    machine.settle_by_hand();
+    let file = machine.setting.ground.store().with_extension("db.look");
+    assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    machine.resource("file", serde_json::json!({ "path": "/etc/tenure/x", "absent": true }));
+    machine.declare(2);
+    std::fs::write(file.with_extension("look.new"), "half").unwrap();
+    assert!(!machine.process().1);
+    let names =
+        std::fs::read_dir(machine.setting.ground.state()).unwrap().map(|entry| entry.unwrap().file_name());
+    let left: Vec<_> = names.filter(|name| name.to_string_lossy().contains(".look")).collect();
+    assert!(left.is_empty(), "what is refused is looked at anew each time: {left:?}");
+}
+
+#[test]
+fn something_refused_as_the_hosts_own_makes_no_other_look_anew() {
+    let (mut machine, _) = declared();
+    machine.resource("file", serde_json::json!({ "path": "/etc/tenure/x", "absent": true }));
+    machine.declare(2);
+    machine.settle();
+    machine.setting.memory.lock().unwrap().is_new = false;
+    assert_eq!(machine.look().counts.refused, 1);
+    assert!(!machine.setting.memory.lock().unwrap().is_new, "the rest was not decided anew");
+}
