@@ -116,10 +116,11 @@ pub(crate) const MADE_INTO_UNITS: [&str; 3] = ["/etc/fstab", "/etc/crypttab", "/
 
 /// Whether units stand in this directory, or more is said of them there.
 pub(crate) fn is_place_of_units(directory: &str) -> bool {
-    let is_at_or_below = |place: &&str| {
-        directory.strip_prefix(*place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
-    UNIT_PLACES.iter().any(is_at_or_below)
+    UNIT_PLACES.iter().any(|place| is_at_or_below(directory, place))
+}
+
+fn is_at_or_below(text: &str, place: &str) -> bool {
+    text.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Whether this is a file by which the service manager knows its units. A directory alone tells it nothing.
@@ -155,8 +156,6 @@ pub fn by_text(text: &str) -> Touch {
 
 /// `wide`: directories of drop-ins that count though they are not named for the host's unit alone.
 fn judge(text: &str, is_own_unit: &dyn Fn(&str) -> bool, wide: &[&str]) -> Touch {
-    let below =
-        |place: &&str| text.strip_prefix(*place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     // Also below `….wants` of others.
     let unit = || {
         let place = UNIT_PLACES.iter().find_map(|place| text.strip_prefix(place)?.strip_prefix('/'));
@@ -164,7 +163,7 @@ fn judge(text: &str, is_own_unit: &dyn Fn(&str) -> bool, wide: &[&str]) -> Touch
             rest.split('/').any(|name| is_of_a_unit(name, is_own_unit) || wide.contains(&name))
         })
     };
-    if PLACES.iter().any(below) || unit() {
+    if PLACES.iter().any(|place| is_at_or_below(text, place)) || unit() {
         return Touch::Ours;
     }
     let above = |place: &&str| place.strip_prefix(text).is_some_and(|rest| rest.starts_with('/'));

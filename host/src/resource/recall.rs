@@ -7,6 +7,7 @@
 //!
 //! It decides nothing. Passes keep it; [`super::Site::look`] asks it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -279,12 +280,15 @@ impl Recall {
             return false;
         }
         let is_missing = reached.len() < path.len();
-        let way =
-            (walker, &dir, [path, &format!("{resolved}{}", path.get(reached.len()..).unwrap_or_default())]);
-        let is_of_units = way.2.iter().any(|directory| is_place_of_units(directory));
+        let missing = path.get(reached.len()..).unwrap_or_default();
+        let resolved = if is_missing { Cow::from(format!("{resolved}{missing}")) } else { resolved.into() };
+        // Only where units are does a name say today what it did not say then.
+        let spellings = [path, &resolved];
+        let is_telling = spellings.iter().any(|directory| is_place_of_units(directory));
+        let spellings = if is_telling { &spellings[..] } else { &[] };
         let stands = |thing: &&Thing| {
             let name = self.text(&thing.name);
-            if dir.is_ours() && !is_missing || thing.lay.is_ours(way, is_of_units, name) {
+            if dir.is_ours() && !is_missing || thing.lay.is_ours((walker, &dir), spellings, name) {
                 return false;
             }
             match &thing.lay {
@@ -333,14 +337,9 @@ impl Lay {
     }
 
     /// Whether it has become the host's own since (H-02), though nothing about it moved: by a link among the host's files,
-    /// by one that it is, or, where units are, by another name that the host's unit has been given. `way`: to the
-    /// directory it lies in, with both spellings of that.
-    fn is_ours(
-        &self,
-        (walker, dir, spellings): (&Walker<'_>, &Arc<Dir>, [&str; 2]),
-        is_of_units: bool,
-        name: &str,
-    ) -> bool {
+    /// by one that it is, or by another name that the host's unit has been given. `spellings`: of the directory it lies
+    /// in, where names tell.
+    fn is_ours(&self, (walker, dir): (&Walker<'_>, &Arc<Dir>), spellings: &[&str], name: &str) -> bool {
         let by_name = |above: &&str| walker.touch_of(&format!("{above}/{name}")) == Touch::Ours;
         let by_itself = match self {
             Self::Read { stat, .. } | Self::Unread(Found::File(stat) | Found::Directory(stat)) => {
@@ -349,7 +348,7 @@ impl Lay {
             Self::Unread(Found::Link { .. }) => walker.leads_to_ours(dir, name),
             Self::Unread(Found::Nothing | Found::Other { .. }) | Self::Unsure => false,
         };
-        by_itself || is_of_units && spellings.iter().any(by_name)
+        by_itself || spellings.iter().any(by_name)
     }
 }
 

@@ -2,13 +2,13 @@
 //! Few are kept, so that a disk that damages store after store does not fill with them: the first, which holds what the
 //! host once owned, and the newest.
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use tenure_actors::clock::Moment;
 
+use super::back::with;
 use crate::steps;
 
 /// The first, and the newest three.
@@ -95,10 +95,4 @@ fn times(path: &Path) -> io::Result<Vec<i64>> {
     found.sort_unstable();
     found.dedup();
     Ok(found)
-}
-
-fn with(path: &Path, ending: &str) -> PathBuf {
-    let mut name: OsString = path.as_os_str().to_owned();
-    name.push(ending);
-    name.into()
 }

@@ -43,7 +43,7 @@ impl Store {
         (Digest::of(&bytes) == stands.sha256).then_some(bytes)
     }
 
-    /// Keeps what the pass with this number saw and came to, unless anything was done since.
+    /// Keeps what the pass with this number saw and came to. Whoever asks for it sees whether anything was done since.
     pub(crate) fn keep_look(&self, by: Digest, pass: u64, look: &[u8]) {
         // What was there stands no more, and is in the way where there is little room.
         self.drop_look();
@@ -56,11 +56,7 @@ impl Store {
             return tracing::debug!(%error, "what was seen is not kept for the next pass");
         }
         let line = encode(&Stands { by, pass, sha256: Digest::of(look) });
-        let kept = self.database.write_blocking(move |t| {
-            let is_last = last_pass(t)? == pass && !is_at_work(t)?;
-            if is_last { set_fact(t, STANDS, &line) } else { Ok(()) }
-        });
-        if let Err(error) = kept {
+        if let Err(error) = self.database.write_blocking(move |t| set_fact(t, STANDS, &line)) {
             tracing::debug!(%error, "what was seen is not kept for the next pass");
         }
     }
