@@ -41,6 +41,8 @@ pub(super) struct Engine<'a> {
     pub(super) unrecorded: bool,
     /// What was begun at its place and has no record yet: its intents stay (H-09).
     pub(super) unsettled: HashSet<String>,
+    /// Those of them that nobody could look at before anything was looked at: their turn is the next pass's.
+    pub(super) unseen: HashMap<String, Trouble>,
     /// Keys that something needs, and whether they are as declared.
     pub(super) needed: HashMap<&'a ResourceKey, Option<bool>>,
     /// What is declared of packages, and which of those we brought are no longer declared.
@@ -90,6 +92,7 @@ impl<'a> Engine<'a> {
             stopped: None,
             unrecorded: false,
             unsettled: HashSet::new(),
+            unseen: HashMap::new(),
             needed: HashMap::new(),
             packages: Declared::new(),
             may_go: Names::new(),

@@ -26,6 +26,7 @@ use super::{leave, recover, release, survey};
 use crate::ground::Ground;
 use crate::ground::own::Own;
 use crate::program::Programs;
+use crate::resource::package::STILL_RUNNING;
 use crate::resource::{Accounts, Recall, Seen, Site, Tools, Trouble};
 use crate::store::{Record, Remembered, Store, StoreTrouble};
 use crate::walk::{WalkError, Walker};
@@ -261,7 +262,10 @@ fn go<T>(
     let book = Book::new(pass, now, previous, input.progress);
     let mut engine = Engine::new(site, input.store, book, input.clock, input.cancelled);
     match recover::recover(&mut engine, &mut records) {
-        Ok(unsettled) => engine.unsettled = unsettled,
+        Ok(unsettled) => {
+            engine.unsettled = unsettled.keys().cloned().collect();
+            engine.unseen = unsettled.into_iter().filter_map(|(key, why)| Some((key, why?))).collect();
+        }
         Err(error) => {
             engine.stop(&error);
             // What was begun before is not known to be ours yet.
@@ -310,19 +314,23 @@ fn reconcile<'a, T>(
     }
     let looked = look(&Surveyed { site: &engine.site, declaration, records, sights: &sights });
     let mut turns = VecDeque::with_capacity(order.len());
+    let unseen = std::mem::take(&mut engine.unseen);
     for at in order {
         match declaration.entries.get(at) {
             Some(Entry::Unsupported(unsupported)) => refuse(engine, unsupported),
-            Some(Entry::Known(resource)) => {
-                let sight = sights.get_mut(at).and_then(Option::take);
-                turns.push_back(Turn::new(resource, sight, declaration, records, engine.book.now));
-            }
+            Some(Entry::Known(resource)) => match unseen.get(&resource.key.text()) {
+                Some(trouble) => engine.settle(resource, trouble.clone().into()),
+                None => {
+                    let sight = sights.get_mut(at).and_then(Option::take);
+                    turns.push_back(Turn::new(resource, sight, declaration, records, engine.book.now));
+                }
+            },
             None => {}
         }
     }
     let mut intents = agenda::intents(&mut turns);
     intents.extend(after.iter().map(|record| release::intent(record)));
-    if agenda::is_at_work(&turns) {
+    if unseen.values().any(|trouble| trouble.code == STILL_RUNNING) || agenda::is_at_work(&turns) {
         engine.unrecorded = true;
         engine.intend_also(intents);
     } else {

@@ -1,8 +1,9 @@
 //! After a pass that was cut short: what it had begun is looked at. Where its wanted state is there, it is recorded as
 //! ours with the origin that was noted; what a tool was at is ours with what it got done; what was written beside is
-//! removed; the rest is planned again (H-09). Where nobody can look, the intent stays.
+//! removed; the rest is planned again (H-09). Where nobody can look, the intent stays, and its turn is the next pass's:
+//! a later look of this one would take what we brought for what was found.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use tenure_actors::database::DatabaseError;
 use tenure_protocol::event::DRIFT_REPAIRED;
@@ -25,17 +26,18 @@ struct Worked {
 /// A repair is told, though what was wrong is not noted any more.
 const REPAIRED: &str = "it was not as it was left, and was put right just before the host was started anew";
 
-/// Brings `records` up to what really is ours, and the store with them. Returns the keys of which that is not known.
+/// Brings `records` up to what really is ours, and the store with them. Returns the keys of which that is not known, and
+/// why, where nobody could look.
 pub(super) fn recover(
     engine: &mut Engine<'_>,
     records: &mut HashMap<String, Record>,
-) -> Result<HashSet<String>, DatabaseError> {
+) -> Result<HashMap<String, Option<Trouble>>, DatabaseError> {
     engine.reread_what_was_left(engine.store.has_unread_units()?);
     let intents = engine.store.intents()?;
     if intents.is_empty() {
-        return Ok(HashSet::new());
+        return Ok(HashMap::new());
     }
-    let (mut ours, mut events, mut unsettled) = (Vec::new(), Vec::new(), HashSet::new());
+    let (mut ours, mut events, mut unsettled) = (Vec::new(), Vec::new(), HashMap::new());
     let is_package = |intent: &Intent| matches!(intent.wanted, Wanted::Package(_));
     // What still runs may bring what is not there yet, also where nobody declares it any more.
     let goes_on = intents.iter().any(is_package) && engine.site.tools.packages_in_doubt();
@@ -51,10 +53,13 @@ pub(super) fn recover(
                 events.extend(drift.map(|drift| engine.book.event(DRIFT_REPAIRED, &record.key, drift)));
                 ours.push(record);
             }
-            Some(Ok(None)) if goes_on && is_package(intent) => drop(unsettled.insert(intent.key.clone())),
+            Some(Ok(None)) if goes_on && is_package(intent) => {
+                drop(unsettled.insert(intent.key.clone(), None))
+            }
             Some(Ok(None)) => {}
-            // Nobody could look, or a newer host noted it.
-            Some(Err(_)) | None => drop(unsettled.insert(intent.key.clone())),
+            Some(Err(trouble)) => drop(unsettled.insert(intent.key.clone(), Some(trouble))),
+            // A newer host noted it.
+            None => drop(unsettled.insert(intent.key.clone(), None)),
         }
     }
     records.extend(ours.iter().map(|record| (record.key.clone(), record.clone())));

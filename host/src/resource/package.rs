@@ -42,7 +42,8 @@ pub(crate) use journal::{Begun, Journal, Unwritten};
 pub(crate) use transact::{Request, Terms, transact};
 
 use apt::Apt;
-use dpkg::PackageState;
+use dpkg::{Package, PackageState};
+use hand::Hand;
 
 /// What is declared of packages, by name.
 pub(crate) type Declared<'a> = HashMap<&'a str, &'a PackageWanted>;
@@ -57,11 +58,49 @@ pub(crate) fn is_unfinished(code: &str) -> bool {
     code == UNFINISHED || code == lock::INTERRUPTED
 }
 
+/// What was read of the packages of this machine.
+pub(super) struct Reading {
+    packages: Result<Arc<Packages>, Trouble>,
+    /// Who was known to be at work with none before it was read.
+    at_rest: AtRest,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum AtRest {
+    /// Nobody was asked after.
+    Nobody,
+    /// The host, in a transaction of an earlier life.
+    Ours,
+    /// Whoever could be.
+    Everybody,
+}
+
 impl Tools<'_> {
     /// What is installed, as it was when it was first asked for.
     fn packages(&self) -> Result<Arc<Packages>, Trouble> {
         self.programs()?;
-        self.packages_seen().get_or_insert_with(|| self.package_manager()?.database()).clone()
+        let read = || Reading {
+            packages: self.package_manager().and_then(|manager| manager.database()),
+            at_rest: AtRest::Nobody,
+        };
+        self.packages_seen().get_or_insert_with(read).packages.clone()
+    }
+
+    /// The same, read after these were at rest; the error says who is at work. What was read before may be what they were
+    /// half-way with.
+    fn packages_at_rest(&self, who: AtRest) -> Result<Arc<Packages>, Trouble> {
+        let mut seen = self.packages_seen();
+        if let Some(reading) = seen.as_ref().filter(|reading| reading.at_rest >= who) {
+            return reading.packages.clone();
+        }
+        if let Some(trouble) = self.at_work()? {
+            return Err(trouble);
+        }
+        let manager = self.package_manager()?;
+        if who == AtRest::Everybody {
+            manager.free()?;
+        }
+        seen.insert(Reading { packages: manager.database(), at_rest: who }).packages.clone()
     }
 
     /// Whether the packages of this machine are dpkg's.
@@ -90,43 +129,49 @@ impl Tools<'_> {
 
 /// What is there of a package.
 pub(super) fn observe(tools: &Tools<'_>, spec: &PackageSpec) -> Result<Seen, Trouble> {
-    let packages = tools.packages()?;
+    let mut packages = tools.packages()?;
     if spec.name.as_str() == OWN_PACKAGE && spec.wanted == PackageWanted::Absent {
         let reason = "this is the package of the host itself, which it raises and never removes; stop declaring it, \
             and remove it by hand when the machine is no node any more";
         return Err(Trouble::refused("own_package", reason));
     }
-    let named = spec.name.as_str();
     let manager = tools.package_manager()?;
-    // What is to be gone is to be gone in every architecture.
-    let elsewhere = || packages.here(named).next().map(|(_, package)| package);
-    let package = match &spec.wanted {
-        PackageWanted::Absent => {
-            packages.get(named).filter(|one| one.state != PackageState::Gone).or_else(elsewhere)
-        }
-        wanted => packages.pick(named, |version| manager.takes(wanted, version)),
-    };
-    let unfinished = package.filter(|package| package.state == PackageState::Broken);
     // dpkg says itself that it is not done yet; the others list a package before its script has run.
     let is_begun = || {
         let begun = if manager.keeps_a_journal() { None } else { tools.begun()? };
         Ok::<_, Trouble>(begun.is_some_and(|begun| begun.contains_key(spec.name.as_str())))
     };
-    if (unfinished.is_some() || is_begun()?)
-        && let Some(trouble) = tools.at_work()?
-    {
-        return Err(trouble);
+    if pick(&packages, manager.as_ref(), spec).is_some_and(is_broken) {
+        // Whoever is at work now may just be half-way with it.
+        packages = tools.packages_at_rest(AtRest::Everybody)?;
+    } else if is_begun()? {
+        packages = tools.packages_at_rest(AtRest::Ours)?;
     }
-    if unfinished.is_some() {
-        // Whoever else is at work now may just be half-way with it.
-        manager.free()?;
-    }
+    let package = pick(&packages, manager.as_ref(), spec);
+    let unfinished = package.filter(|package| is_broken(package));
     Ok(Seen::Package {
         version: package.filter(|one| one.state != PackageState::Gone).map(|one| one.version.to_string()),
         unfinished: unfinished.map(|package| package.word.to_string()),
         hold: package.is_some_and(|package| package.hold),
         brought: package.and_then(|package| package.brought),
     })
+}
+
+/// The one that is meant.
+fn pick<'p>(packages: &'p Packages, manager: &dyn Hand, spec: &'p PackageSpec) -> Option<&'p Package> {
+    let named = spec.name.as_str();
+    // What is to be gone is to be gone in every architecture.
+    let elsewhere = || packages.here(named).next().map(|(_, package)| package);
+    match &spec.wanted {
+        PackageWanted::Absent => {
+            packages.get(named).filter(|one| one.state != PackageState::Gone).or_else(elsewhere)
+        }
+        wanted => packages.pick(named, |version| manager.takes(wanted, version)),
+    }
+}
+
+fn is_broken(package: &Package) -> bool {
+    package.state == PackageState::Broken
 }
 
 /// What lies beside the configuration of a package that was kept, in words, where its manager leaves it to be looked for.

@@ -5,10 +5,10 @@
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::Trouble;
-use super::package::{Journal, Packages};
+use super::package::{self, Journal};
 use super::remark::{Remark, Remarks};
 use super::unit::{Memory, Shown};
 use crate::config::PackageManager;
@@ -25,7 +25,7 @@ pub struct Tools<'a> {
     /// Set: what only waits is not waited for any longer.
     pub(super) cancelled: &'a AtomicBool,
     manager: OnceLock<Result<PackageManager, Trouble>>,
-    packages: Mutex<Option<Result<Arc<Packages>, Trouble>>>,
+    packages: Mutex<Option<package::Reading>>,
     remarks: Mutex<Remarks>,
     units: Mutex<HashMap<String, Result<Shown, Trouble>>>,
     /// What is remembered of units from pass to pass; none: nothing.
@@ -133,7 +133,7 @@ impl<'a> Tools<'a> {
         std::mem::take(&mut *self.remarks.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    pub(super) fn packages_seen(&self) -> MutexGuard<'_, Option<Result<Arc<Packages>, Trouble>>> {
+    pub(super) fn packages_seen(&self) -> MutexGuard<'_, Option<package::Reading>> {
         self.packages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

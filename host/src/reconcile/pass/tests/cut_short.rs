@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use tenure_protocol::outcome::Origin;
 
 use super::packages::key;
+use super::remarks::with_pacman;
 use super::scripted::{Lie, offer};
 use super::trouble::tmpfs;
 use super::*;
@@ -340,4 +341,44 @@ fn what_leaves_while_its_transaction_goes_on_is_ours_when_it_comes_and_goes() {
     machine.installs("hello", "1.0");
     assert_eq!(line(&machine.pass(), &key("hello")).outcome, Removed);
     assert_eq!(machine.version("hello"), None);
+}
+
+/// A machine of dpkg whose host began to bring `hello`, with dpkg half-way through it.
+fn half_way() -> Machine {
+    half_configured(Machine::with_programs())
+}
+
+/// One of pacman, which lists what it brings before its script has run.
+fn listed() -> Machine {
+    let mut machine = with_pacman();
+    machine.package("hello", "present", &[]);
+    begun(&machine, &["hello"]);
+    let entry = machine.at("/var/lib/pacman/local/hello-1.0-1");
+    std::fs::create_dir_all(&entry).unwrap();
+    std::fs::write(entry.join("desc"), "%NAME%\nhello\n\n%VERSION%\n1.0-1\n").unwrap();
+    machine
+}
+
+// rule: H-09
+// case: O-41
+#[test]
+fn a_transaction_that_ends_between_two_looks_of_one_pass_brought_what_is_ours() {
+    for machine in [half_way, listed] {
+        for looks in 0..6 {
+            let machine = machine();
+            machine.set(|state| {
+                state.running = Some("tenure-host-packages-1.service loaded active running".to_owned());
+                state.ends_after = Some(looks);
+            });
+            let first = outcome(&machine.pass(), &key("hello"));
+            let still = (Outstanding, Some("package_transaction_running".to_owned()));
+            assert!([still, (Unchanged, None)].contains(&first), "{looks}: {first:?}");
+            while machine.state().running.is_some() {
+                machine.pass();
+            }
+            assert_eq!(outcome(&machine.pass(), &key("hello")), (Unchanged, None), "{looks}");
+            assert_eq!(machine.acts(), Vec::<String>::new(), "{looks}");
+            assert_eq!(origins(&machine), [(key("hello"), Origin::Created)], "{looks}");
+        }
+    }
 }

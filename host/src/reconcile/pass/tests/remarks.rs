@@ -31,7 +31,7 @@ fn brought_at(machine: &Machine, name: &str, seconds: u32) {
     std::fs::write(desc, text).unwrap();
 }
 
-fn with_pacman() -> Machine {
+pub(super) fn with_pacman() -> Machine {
     let machine = Machine::with_programs();
     let (etc, local) = (machine.ground.at("/etc/tenure"), machine.ground.at("/var/lib/pacman/local"));
     [&etc, &local].into_iter().for_each(|folder| std::fs::create_dir_all(folder).unwrap());

@@ -37,6 +37,8 @@ pub(super) struct State {
     pub(super) lies: BTreeMap<&'static str, Lie>,
     /// Transactions that outlived their host.
     pub(super) running: Option<String>,
+    /// They end once it was asked for them this often, with all they brought in its place.
+    pub(super) ends_after: Option<usize>,
     /// Microseconds since boot.
     pub(super) now: u64,
     pub(super) rests: usize,

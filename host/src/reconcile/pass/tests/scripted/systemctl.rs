@@ -11,6 +11,11 @@ impl Scripted {
             if state.lies.contains_key("list-units after") && state.calls.iter().any(|call| acts(call)) {
                 return said(1, "", "Failed to list units: Connection timed out\n");
             }
+            match &mut state.ends_after {
+                Some(0) => self.end(&mut state),
+                Some(left) => *left -= 1,
+                None => {}
+            }
             return said(0, state.running.clone().unwrap_or_default(), "");
         }
         if words.contains(&"show") {
@@ -39,6 +44,15 @@ impl Scripted {
             state.calls.push("daemon-reload unasked".into());
         }
         done
+    }
+
+    /// What runs comes to its end, and all it brought is whole.
+    fn end(&self, state: &mut super::State) {
+        (state.running, state.ends_after) = (None, None);
+        for (_, words) in state.installed.values_mut() {
+            "install ok installed".clone_into(words);
+        }
+        self.write(state);
     }
 
     /// What was put among the unit files is there once the service manager has read them.
