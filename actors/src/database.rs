@@ -1,7 +1,7 @@
 //! One SQLite store: opened under a lock of its own, written by one thread in groups, read on connections of their own.
-//! It never acknowledges a change that is not on the disk, never creates a store where one was expected, never opens one
-//! that is foreign, newer or in use, and never writes into a damaged one. It knows no table; the daemons' `store` rooms
-//! hold their rows.
+//! It never acknowledges a change that is not on the disk, unless it was told that nobody would miss it, never creates a
+//! store where one was expected, never opens one that is foreign, newer or in use, and never writes into a damaged one.
+//! It knows no table; the daemons' `store` rooms hold their rows.
 //!
 //! A group commits together, but each change runs inside its own savepoint, so that one that fails goes alone. Schemas
 //! must not use deferred constraints: those fail at the commit, where a group can no longer be told apart.
@@ -36,7 +36,7 @@ use checking::Checking;
 use place::Place;
 use queue::Queue;
 use readers::Readers;
-use writer::{Outcome, Task};
+use writer::{Durability, Outcome, Task};
 
 /// A store that is made has its name, and its tables.
 pub const CREATED: Step = Step::named("store.created");
@@ -176,7 +176,7 @@ impl Database {
         let (answer, answered) = tokio::sync::oneshot::channel();
         let place = Arc::clone(&self.place);
         let answer = move |outcome: Outcome<T>| drop(answer.send(outcome.named(&place)));
-        self.queue.push(writer::change(change, answer)).await?;
+        self.queue.push(writer::change(Durability::Synced, change, answer)).await?;
         answered.await.unwrap_or(Outcome::Failed(DatabaseError::Closed)).into_result()
     }
 
@@ -185,10 +185,27 @@ impl Database {
         &self,
         change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, DatabaseError> {
+        self.queue_blocking(Durability::Synced, change)
+    }
+
+    /// The same for what nobody misses: it is answered before it is on the disk, and a power cut may take it back, with
+    /// nothing before it. The end of the store brings it there.
+    pub fn write_unsynced_blocking<T: Send + 'static>(
+        &self,
+        change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, DatabaseError> {
+        self.queue_blocking(Durability::Unsynced, change)
+    }
+
+    fn queue_blocking<T: Send + 'static>(
+        &self,
+        durability: Durability,
+        change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, DatabaseError> {
         let (answer, answered) = std::sync::mpsc::sync_channel(1);
         let place = Arc::clone(&self.place);
         let answer = move |outcome: Outcome<T>| drop(answer.send(outcome.named(&place)));
-        self.queue.push_blocking(writer::change(change, answer))?;
+        self.queue.push_blocking(writer::change(durability, change, answer))?;
         answered.recv().unwrap_or(Outcome::Failed(DatabaseError::Closed)).into_result()
     }
 

@@ -16,8 +16,9 @@ use tenure_protocol::resource::{
 
 use crate::ground::own::Touch;
 use crate::store::{State, Store};
-use crate::walk::change::{Fresh, Owner};
+use crate::walk::change::Owner;
 use crate::walk::read::{Found, ReadError, Stat};
+use crate::walk::together::Together;
 use crate::walk::{Dir, WalkError, Walker};
 
 pub mod accounts;
@@ -25,6 +26,7 @@ mod carry;
 mod directory;
 mod file;
 pub(crate) mod package;
+mod prepared;
 mod recall;
 pub mod remark;
 mod tools;
@@ -34,13 +36,15 @@ pub mod unit;
 pub use accounts::Accounts;
 pub use directory::DirectoryAdapter;
 pub use file::FileAdapter;
+pub use prepared::{Placed, Prepared};
 pub use recall::{Reading, Recall};
 pub use remark::{Kind, Remark, Remarks};
 pub use tools::Tools;
 pub(crate) use trouble::{MOST_COUNTED, SAME_PLACE, counted};
 pub use trouble::{Stands, Trouble};
 
-use trouble::{changing, looking, walking};
+use prepared::Step;
+use trouble::{looking, walking};
 use unit::{Load, Shown, Until};
 
 /// One kind of resource that lies at a path. Packages and units are asked for and acted on through [`Tools`].
@@ -75,6 +79,8 @@ pub struct Site<'a> {
     pub tools: &'a Tools<'a>,
     /// What was read before, and need not be read again where it is untouched; none: everything is read.
     pub recall: Option<&'a Recall>,
+    /// Where files that are written are synced together; none: each is synced by itself.
+    pub together: Option<Arc<Together>>,
 }
 
 /// What there is of something declared.
@@ -210,56 +216,6 @@ impl Contents for Store {
     }
 }
 
-/// A change that is ready to be made.
-#[derive(Debug)]
-pub struct Prepared {
-    dir: Arc<Dir>,
-    path: DeclaredPath,
-    step: Step,
-    note: Option<Remark>,
-}
-
-#[derive(Debug)]
-enum Step {
-    Create(Fresh),
-    Replace(Fresh, Stat),
-    ReplaceLink(Fresh, String),
-    SetFile { seen: Stat, mode: u32, owner: Option<Owner> },
-    SetDirectory { seen: Stat, while_empty: bool, mode: u32, owner: Option<Owner> },
-    RemoveFile(Stat),
-    RemoveDirectory,
-}
-
-/// A change that was made, and is not yet synced.
-#[derive(Debug)]
-pub struct Placed {
-    /// The directory to sync.
-    pub dir: Arc<Dir>,
-    /// What should be said about it, although it worked.
-    pub note: Option<Remark>,
-}
-
-impl Prepared {
-    /// The short half: the one change at the path itself.
-    pub fn place(self) -> Result<Placed, Trouble> {
-        let Self { dir, path, step, note } = self;
-        let name = path.as_str().rsplit_once('/').map_or(path.as_str(), |(_, name)| name);
-        let placed = match step {
-            Step::Create(fresh) => fresh.create(name),
-            Step::Replace(fresh, seen) => fresh.replace(name, &seen),
-            Step::ReplaceLink(fresh, to) => fresh.replace_link(name, &to),
-            Step::SetFile { seen, mode, owner } => dir.set_file(name, &seen, mode, owner),
-            Step::SetDirectory { seen, while_empty, mode, owner } => {
-                dir.set_directory(name, &seen, while_empty, mode, owner)
-            }
-            Step::RemoveFile(seen) => dir.remove_file(name, &seen),
-            Step::RemoveDirectory => dir.remove_directory(name),
-        };
-        placed.map_err(|error| changing(&path, &dir, name, error))?;
-        Ok(Placed { dir, note })
-    }
-}
-
 impl Site<'_> {
     /// The same site with a fresh walk, on which everything is read.
     #[must_use]
@@ -271,6 +227,7 @@ impl Site<'_> {
             sets_owner: self.sets_owner,
             tools: self.tools,
             recall: None,
+            together: self.together.clone(),
         }
     }
 

@@ -57,6 +57,8 @@ pub struct Store {
     units: Arc<Mutex<Memory>>,
     /// It was opened without its log: what was written last may be gone.
     lacks_log: bool,
+    /// It was opened by hand: its numbers stay as they are.
+    is_by_hand: bool,
 }
 
 /// The declaration the host holds.

@@ -23,6 +23,7 @@ pub mod flag;
 mod mount;
 pub mod read;
 mod times;
+pub mod together;
 
 /// An open directory below the root, by which everything in it is reached.
 #[derive(Debug)]

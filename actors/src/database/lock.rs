@@ -19,6 +19,8 @@ use crate::clock::{self, Moment};
 pub(super) struct Lock {
     file: File,
     open: Option<Open>,
+    /// The file may say that something is open.
+    is_said: bool,
 }
 
 pub(super) fn take(store: &Path) -> Result<Lock, OpenError> {
@@ -41,7 +43,7 @@ pub(super) fn take(store: &Path) -> Result<Lock, OpenError> {
     // What was left open stays noted until it is opened, or another one is.
     let open = read(&mut file).open;
     unsigned(sign(&mut file, open));
-    Ok(Lock { file, open })
+    Ok(Lock { file, open, is_said: open.is_some() })
 }
 
 /// Held for as long as nobody may open the store. Many may hold it.
@@ -70,6 +72,7 @@ impl Lock {
         let named = File::open(folder(store)).and_then(|folder| folder.sync_all());
         let has_log = has_log(store);
         self.open = std::fs::metadata(store).ok().map(|found| Open { store: found.ino(), has_log });
+        self.is_said = true;
         named.and_then(|()| self.sign())
     }
 
@@ -113,7 +116,13 @@ impl Lock {
     /// error the log must stay.
     pub(super) fn closed(&mut self) -> std::io::Result<()> {
         self.open = None;
-        self.sign()
+        // Where it was never said that it is open there is nothing to take back. Whoever said so last may have died just
+        // here, and a power cut soon after it bring that back: then a log is missed that nobody lost.
+        if self.is_said {
+            self.sign()?;
+            self.is_said = false;
+        }
+        Ok(())
     }
 }
 

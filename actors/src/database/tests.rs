@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use rusqlite::Transaction;
 
-use super::{Check, Create, Database, DatabaseError, Obstacle, OpenError, Opening, PATIENCE};
+use super::writer::{Durability, Outcome};
+use super::{
+    Check, Create, Database, DatabaseError, Obstacle, OpenError, Opening, PATIENCE, lock, log_is_gone, writer,
+};
 
 mod opening;
 mod state;
@@ -114,6 +117,59 @@ async fn the_writer_syncs_every_commit_in_full_and_logs_ahead() {
         Ok((sync, mode, connection.query_row("PRAGMA foreign_keys", (), |row| row.get(0))?))
     };
     assert_eq!(database.write(settings).await.unwrap(), (2, "wal".to_owned(), 1));
+}
+
+#[test]
+fn only_what_nobody_misses_is_answered_before_it_is_synced() {
+    // case: O-64
+    let (place, database) = fresh();
+    let level = |t: &Transaction<'_>| t.query_row("PRAGMA synchronous", (), |row| row.get::<_, i64>(0));
+    let lock = || std::fs::read_to_string(lock::beside(&place.path(), ".lock")).unwrap();
+    let put = move |t: &Transaction<'_>| insert("missed by nobody")(t).and_then(|_| level(t));
+    assert_eq!(database.write_unsynced_blocking(put).unwrap(), 1);
+    assert_eq!(texts(&database), ["missed by nobody"]);
+    assert!(!lock().contains("log"), "its loss is no loss to tell of");
+    assert_eq!(database.write_blocking(level).unwrap(), 2);
+    assert!(lock().contains("log"), "now something may be in it that was promised");
+    // Beside one that is to be kept it is kept as well.
+    let (began, go, first) = held(&database);
+    began.recv().unwrap();
+    let (answer, answers) = mpsc::channel();
+    for durability in [Durability::Unsynced, Durability::Synced] {
+        let answer = answer.clone();
+        let answer = move |level: Outcome<i64>| answer.send(level.into_result().unwrap()).unwrap();
+        database.queue.push_blocking(writer::change(durability, level, answer)).unwrap();
+    }
+    go.send(()).unwrap();
+    first.join().unwrap();
+    assert_eq!([answers.recv().unwrap(), answers.recv().unwrap()], [2, 2]);
+    database.close();
+    assert!(!log_is_gone(&place.path()));
+    assert_eq!(texts(&place.open()), ["missed by nobody"]);
+}
+
+#[test]
+fn a_store_that_was_opened_to_look_and_in_which_only_such_a_change_was_made_is_whole_after_its_end_and_after_a_kill()
+ {
+    // case: O-64
+    let (place, killed) = (Place::new(), Place::new());
+    place.open().close();
+    let path = place.path();
+    let database = Database::open(Opening { check: Check::Beside, ..opening(&path) }).unwrap();
+    database.write_unsynced_blocking(insert("missed by nobody")).unwrap();
+    let log = lock::beside(&path, "-wal").metadata().unwrap();
+    assert!(log.len() > 0, "one that is empty would be taken for one that somebody emptied");
+    for part in ["", "-wal", ".lock"] {
+        std::fs::copy(lock::beside(&path, part), lock::beside(&killed.path(), part)).unwrap();
+    }
+    database.close();
+    for after in [&place, &killed] {
+        assert!(!log_is_gone(&after.path()));
+        let database = after.open();
+        assert_eq!(texts(&database), ["missed by nobody"]);
+        database.close();
+        assert!(!log_is_gone(&after.path()) && !lock::beside(&after.path(), "-wal").exists());
+    }
 }
 
 #[test]

@@ -21,12 +21,25 @@ const GROUP: usize = 64;
 
 /// One queued change with whoever waits for it.
 pub(super) trait Change: Send {
+    /// When it is answered.
+    fn durability(&self) -> Durability;
     /// Make it, inside its own savepoint, which must be rolled back if it was not made.
     fn apply(&mut self, transaction: &Transaction<'_>) -> Applied;
     /// Its savepoint was lost after all.
     fn lose(&mut self, error: DatabaseError);
     /// Answer: its own failure if it had one, else what became of the group.
     fn settle(self: Box<Self>, group: Result<(), DatabaseError>);
+}
+
+/// When a change is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Durability {
+    /// Once it is on the disk.
+    Synced,
+    /// Once it is made: a power cut may take it back, and nothing before it. The end of the store brings it to the disk, or
+    /// before that whatever is written after it and synced. SQLite syncs the head of a new log and its name in either
+    /// case, so that the log is no empty one after it.
+    Unsynced,
 }
 
 /// How the attempt went; what SQLite said is for the neighbours, in case it took the whole transaction along.
@@ -52,18 +65,19 @@ pub(super) enum Task {
 }
 
 struct Pending<T, F, A> {
+    durability: Durability,
     change: Option<F>,
     outcome: Option<Outcome<T>>,
     answer: A,
 }
 
-pub(super) fn change<T, F, A>(change: F, answer: A) -> Task
+pub(super) fn change<T, F, A>(durability: Durability, change: F, answer: A) -> Task
 where
     T: Send + 'static,
     F: FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
     A: FnOnce(Outcome<T>) + Send + 'static,
 {
-    Task::Change(Box::new(Pending { change: Some(change), outcome: None, answer }))
+    Task::Change(Box::new(Pending { durability, change: Some(change), outcome: None, answer }))
 }
 
 pub(super) fn start(
@@ -82,6 +96,7 @@ pub(super) fn start(
 
 fn run(opened: Opened, place: &Place, waiting: &Waiting) {
     let Opened { mut connection, mut lock, checking } = opened;
+    let mut commits = Durability::Synced;
     while let Some(tasks) = waiting.take(GROUP) {
         if let Err(verdict) = checking.wait() {
             refuse(tasks, &verdict);
@@ -95,7 +110,7 @@ fn run(opened: Opened, place: &Place, waiting: &Waiting) {
             }
         }
         while !rest.is_empty() {
-            rest = group(&mut connection, &mut lock, place, rest);
+            rest = group((&mut connection, &mut commits), &mut lock, place, rest);
         }
         for answer in asked {
             // Whoever does not wait any more has no use for the answer.
@@ -184,13 +199,19 @@ fn write_back(connection: &Connection, lock: &mut Lock) -> rusqlite::Result<()> 
 /// Make changes in one transaction and settle them. Returned are those that were not tried, because SQLite had ended
 /// the transaction by itself (a full disk does that) and took the changes before them along.
 fn group(
-    connection: &mut Connection,
+    (connection, commits): (&mut Connection, &mut Durability),
     lock: &mut Lock,
     place: &Place,
     changes: Vec<Box<dyn Change>>,
 ) -> Vec<Box<dyn Change>> {
     if let Err(moved) = place.check() {
         settle(changes, || Err(moved.into()));
+        return Vec::new();
+    }
+    let is_synced = changes.iter().any(|change| change.durability() == Durability::Synced);
+    let wanted = if is_synced { Durability::Synced } else { Durability::Unsynced };
+    if let Err(error) = commit_as(connection, commits, wanted) {
+        settle(changes, || Err(copy(&error).into()));
         return Vec::new();
     }
     let transaction = match connection.transaction_with_behavior(TransactionBehavior::Immediate) {
@@ -215,12 +236,28 @@ fn group(
         Err(error) => settle(tried, || Err(copy(&error).into())),
         // What was moved away while it was written nobody will find.
         Ok(()) => {
-            lock.log_is_filled(place.path());
+            if wanted == Durability::Synced {
+                lock.log_is_filled(place.path());
+            }
             let in_place = place.check();
             settle(tried, || Ok(in_place?));
         }
     }
     Vec::new()
+}
+
+/// From here on commits are this durable; `commits`: as they were.
+fn commit_as(connection: &Connection, commits: &mut Durability, wanted: Durability) -> rusqlite::Result<()> {
+    if *commits != wanted {
+        let how = match wanted {
+            Durability::Synced => "FULL",
+            // The log is synced when it is written back.
+            Durability::Unsynced => "NORMAL",
+        };
+        connection.pragma_update(None, "synchronous", how)?;
+        *commits = wanted;
+    }
+    Ok(())
 }
 
 /// One change in its savepoint. An error means that the whole transaction is lost.
@@ -268,6 +305,10 @@ where
     F: FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send,
     A: FnOnce(Outcome<T>) + Send,
 {
+    fn durability(&self) -> Durability {
+        self.durability
+    }
+
     fn apply(&mut self, transaction: &Transaction<'_>) -> Applied {
         // It is tried once; the queue hands it out once.
         let Some(change) = self.change.take() else { return Applied::Panicked };

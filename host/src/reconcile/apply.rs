@@ -18,6 +18,7 @@ use super::attempt::{Attempt, place, sync};
 use super::book::{Book, Verdict};
 use super::item::{Item, NOT_AS_WRITTEN};
 use super::lane::{Lane, lane};
+use super::recover::Unseen;
 use super::reread::Unread;
 use super::trigger::Triggers;
 use crate::ground::own::is_unit_file;
@@ -41,8 +42,8 @@ pub(super) struct Engine<'a> {
     pub(super) unrecorded: bool,
     /// What was begun at its place and has no record yet: its intents stay (H-09).
     pub(super) unsettled: HashSet<String>,
-    /// Those of them that nobody could look at before anything was looked at: their turn is the next pass's.
-    pub(super) unseen: HashMap<String, Trouble>,
+    /// Those of them that nobody could look at before anything else was looked at.
+    pub(super) unseen: HashMap<String, Unseen>,
     /// Keys that something needs, and whether they are as declared.
     pub(super) needed: HashMap<&'a ResourceKey, Option<bool>>,
     /// What is declared of packages, and which of those we brought are no longer declared.

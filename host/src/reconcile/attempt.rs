@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::resource::{Placed, Prepared, Trouble};
+use crate::walk::together::Together;
 
 /// What came of putting one in its place.
 pub(super) struct Attempt {
@@ -20,6 +21,20 @@ pub(super) fn place(prepared: Result<Option<Prepared>, Trouble>) -> Attempt {
             Ok(placed) => Attempt { begun: true, placed: Ok(Some(placed)) },
             Err(trouble) => Attempt { begun: !trouble.left_untouched(), placed: Err(trouble) },
         },
+    }
+}
+
+/// Syncs what was written beside, all together where that may be; what could not be synced is not to be placed.
+pub(super) fn settle(ready: &mut [Result<Option<Prepared>, Trouble>], together: Option<&Together>) {
+    if let Some(together) = together {
+        together.sync(ready.iter_mut().filter_map(|one| one.as_mut().ok()?.as_mut()?.fresh()));
+    }
+    for one in ready {
+        if let Ok(Some(prepared)) = one
+            && let Err(trouble) = prepared.sync()
+        {
+            *one = Err(trouble);
+        }
     }
 }
 

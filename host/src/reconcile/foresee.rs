@@ -76,7 +76,15 @@ pub fn preview(input: &PreviewInput<'_>) -> Result<Vec<ForeseenLine>, DatabaseEr
     // Without a journal nothing is changed.
     let tools = Tools::new(input.ground, input.programs, None, input.called_off);
     let sets_owner = !input.ground.is_sandbox();
-    let site = Site { walker, accounts, contents: input.contents, sets_owner, tools: &tools, recall: None };
+    let site = Site {
+        walker,
+        accounts,
+        contents: input.contents,
+        sets_owner,
+        tools: &tools,
+        recall: None,
+        together: None,
+    };
     let cut_short = match input.store {
         Some(store) => recover::foresee(&site, store, &mut records, input.now)?,
         None => false,

@@ -257,6 +257,7 @@ fn go<T>(
         sets_owner: !input.ground.is_sandbox(),
         tools: &tools,
         recall: Some(recall),
+        together: None,
     };
     let Known { mut records, previous, pass, outside } = known;
     let book = Book::new(pass, now, previous, input.progress);
@@ -319,8 +320,10 @@ fn reconcile<'a, T>(
         match declaration.entries.get(at) {
             Some(Entry::Unsupported(unsupported)) => refuse(engine, unsupported),
             Some(Entry::Known(resource)) => match unseen.get(&resource.key.text()) {
-                Some(trouble) => engine.settle(resource, trouble.clone().into()),
-                None => {
+                Some(unseen) if unseen.holds_back(&resource.spec) => {
+                    engine.settle(resource, unseen.trouble.clone().into());
+                }
+                Some(_) | None => {
                     let sight = sights.get_mut(at).and_then(Option::take);
                     turns.push_back(Turn::new(resource, sight, declaration, records, engine.book.now));
                 }
@@ -330,7 +333,7 @@ fn reconcile<'a, T>(
     }
     let mut intents = agenda::intents(&mut turns);
     intents.extend(after.iter().map(|record| release::intent(record)));
-    if unseen.values().any(|trouble| trouble.code == STILL_RUNNING) || agenda::is_at_work(&turns) {
+    if unseen.values().any(|unseen| unseen.trouble.code == STILL_RUNNING) || agenda::is_at_work(&turns) {
         engine.unrecorded = true;
         engine.intend_also(intents);
     } else {

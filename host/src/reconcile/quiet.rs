@@ -108,8 +108,15 @@ fn rest<'s>(
     let most = if reading == Reading::Whole { 0 } else { part::most(&still.entries) };
     let moved = recall.moved((&walker, reading), most, input.cancelled, input.looked)?;
     let sets_owner = !input.ground.is_sandbox();
-    let site =
-        Site { walker, accounts: Arc::new(accounts), contents: input.store, sets_owner, tools, recall: None };
+    let site = Site {
+        walker,
+        accounts: Arc::new(accounts),
+        contents: input.store,
+        sets_owner,
+        tools,
+        recall: None,
+        together: None,
+    };
     let mut others = still.asked.iter().filter(|asked| !asked.is_unit());
     others.all(|asked| asked.is_same(&site)).then_some((moved, site))
 }

@@ -13,7 +13,7 @@ use tenure_protocol::resource::{ResourceKey, Spec, UnitSpec};
 
 use super::apply::Engine;
 use crate::resource::unit::{Mask, Until};
-use crate::resource::{Seen, Site, Trouble};
+use crate::resource::{Seen, Site, Stands, Trouble};
 use crate::store::{Intent, Record, State, Store, Wanted};
 
 /// What of an intent was found to be so.
@@ -21,6 +21,21 @@ struct Worked {
     record: Record,
     /// It is again as it was recorded before: somebody else had changed it.
     repaired: bool,
+}
+
+/// What was begun and nobody could look at.
+pub(super) struct Unseen {
+    pub(super) trouble: Trouble,
+    /// What was wanted of it then.
+    wanted: Option<Spec>,
+}
+
+impl Unseen {
+    /// Whether a look at what is wanted now is to wait for the next pass: what stands in the way will pass, or it is the
+    /// same look. Another one may be possible where this one never will be.
+    pub(super) fn holds_back(&self, wanted: &Spec) -> bool {
+        self.trouble.stands == Stands::Outstanding || self.wanted.as_ref() == Some(wanted)
+    }
 }
 
 /// A repair is told, though what was wrong is not noted any more.
@@ -31,7 +46,7 @@ const REPAIRED: &str = "it was not as it was left, and was put right just before
 pub(super) fn recover(
     engine: &mut Engine<'_>,
     records: &mut HashMap<String, Record>,
-) -> Result<HashMap<String, Option<Trouble>>, DatabaseError> {
+) -> Result<HashMap<String, Option<Unseen>>, DatabaseError> {
     engine.reread_what_was_left(engine.store.has_unread_units()?);
     let intents = engine.store.intents()?;
     if intents.is_empty() {
@@ -57,7 +72,10 @@ pub(super) fn recover(
                 drop(unsettled.insert(intent.key.clone(), None))
             }
             Some(Ok(None)) => {}
-            Some(Err(trouble)) => drop(unsettled.insert(intent.key.clone(), Some(trouble))),
+            Some(Err(trouble)) => {
+                let unseen = Unseen { trouble, wanted: spec(&intent.wanted) };
+                drop(unsettled.insert(intent.key.clone(), Some(unseen)));
+            }
             // A newer host noted it.
             None => drop(unsettled.insert(intent.key.clone(), None)),
         }
@@ -104,14 +122,8 @@ fn worked(
     known: Option<&Record>,
     now: Millis,
 ) -> Result<Option<Worked>, Trouble> {
-    let spec = match &intent.wanted {
-        Wanted::Package(spec) => Spec::Package(spec.clone()),
-        Wanted::Unit(spec) | Wanted::Restarted { spec, .. } => Spec::Unit(spec.clone()),
-        Wanted::File(spec) => Spec::File(spec.clone()),
-        Wanted::Directory(spec) => Spec::Directory(spec.clone()),
-        // Its record is still there, and it leaves again.
-        Wanted::Gone => return Ok(None),
-    };
+    // Its record is still there, and it leaves again.
+    let Some(spec) = spec(&intent.wanted) else { return Ok(None) };
     let seen = site.observe(&spec, true)?;
     let is_there = site.differences(&spec, &seen).is_ok_and(|differs| differs.is_empty());
     let applied = match (&intent.wanted, known) {
@@ -128,6 +140,17 @@ fn worked(
         repaired: known.is_some_and(|known| known.applied == applied),
         record: record(intent, known, applied, now),
     }))
+}
+
+/// None: it was to go.
+fn spec(wanted: &Wanted) -> Option<Spec> {
+    Some(match wanted {
+        Wanted::Package(spec) => Spec::Package(spec.clone()),
+        Wanted::Unit(spec) | Wanted::Restarted { spec, .. } => Spec::Unit(spec.clone()),
+        Wanted::File(spec) => Spec::File(spec.clone()),
+        Wanted::Directory(spec) => Spec::Directory(spec.clone()),
+        Wanted::Gone => return None,
+    })
 }
 
 /// How a unit began, and what it was before us, its first record knows; an intent of a later change does not.

@@ -1,7 +1,8 @@
-//! Many files at the same time, in three hands: a few threads write beside and sync, always some groups ahead; the pass's
-//! own thread puts group after group in place and looks at it again; one more records what worked, while the next group
-//! is put in place. Nothing of a group is said before it is recorded. Where one could not be recorded, the next one is in
-//! place already: of both there are intents, so that the next pass knows them for ours. Called by `apply`.
+//! Many files at the same time, in three hands: a few threads write beside, always some groups ahead; the pass's own
+//! thread syncs group after group, where that was not done one by one, puts it in place and looks at it again; one more
+//! records what worked, while the next group is put in place. Nothing of a group is said before it is recorded. Where one
+//! could not be recorded, the next one is in place already: of both there are intents, so that the next pass knows them
+//! for ours. Called by `apply`.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,16 +13,19 @@ use tenure_actors::database::DatabaseError;
 use tenure_protocol::event::NodeEvent;
 
 use super::apply::{Engine, GROUP, Made};
-use super::attempt::place;
+use super::attempt::{place, settle};
 use super::item::Item;
 use crate::resource::{Prepared, Site, Trouble};
 use crate::store::Record;
+use crate::walk::together::Together;
 
 /// So many syncs at the same time; more gained nothing on the disks that were measured.
 const IN_FLIGHT: usize = 16;
 /// So many are written and not yet looked at again: few enough that the directories they keep open, each with the one
 /// around it, fit a service of 1024 descriptors beside the walks. After as many the way to each is walked anew.
 const AHEAD: usize = 3 * GROUP;
+/// The same where each keeps itself open too, until it is synced with the others.
+const AHEAD_TOGETHER: usize = 2 * GROUP;
 
 type Ready = Result<Option<Prepared>, Trouble>;
 
@@ -29,11 +33,15 @@ impl<'a> Engine<'a> {
     /// What was written ahead of a group that is not done any more is removed again.
     pub(super) fn flush_large(&mut self, taken: &[Item<'a>]) {
         let store = self.store;
-        let ahead = Ahead::new(self.site.fresh(), taken.len());
+        let changes = taken.iter().filter(|item| item.changes()).count();
+        let together = (changes > IN_FLIGHT).then(Together::begin).flatten().map(Arc::new);
+        let site = Site { together: together.clone(), ..self.site.fresh() };
+        let most = if together.is_some() { AHEAD_TOGETHER } else { AHEAD };
+        let ahead = Ahead::new(site, taken.len(), most);
         let (written, receiver) = mpsc::channel();
         let (record, records) = mpsc::sync_channel::<(Vec<Record>, Vec<NodeEvent>)>(1);
         let (recorded, answers) = mpsc::sync_channel(1);
-        let threads = if taken.iter().any(Item::changes) { taken.len().min(IN_FLIGHT) } else { 1 };
+        let threads = changes.clamp(1, IN_FLIGHT);
         std::thread::scope(|scope| {
             // However this ends, nobody waits for a place any more.
             let ahead = Ends(&ahead);
@@ -65,8 +73,9 @@ impl<'a> Engine<'a> {
                     continue;
                 }
                 let first = number * GROUP;
-                let placed = (first..first + group.len()).map(|at| place(ready.wait(at))).collect();
-                let mut made = self.look_back(group, placed);
+                let mut written: Vec<Ready> = (first..first + group.len()).map(|at| ready.wait(at)).collect();
+                settle(&mut written, together.as_deref());
+                let mut made = self.look_back(group, written.into_iter().map(place).collect());
                 ahead.0.is_done(group.len());
                 self.hear(&mut waiting, &answers);
                 // Where nobody takes it, nobody answers either: that is heard as a store that is closed.
@@ -104,6 +113,7 @@ fn broke_off() -> Trouble {
 /// How far the writing threads are, and how far they may be.
 struct Ahead<'a> {
     of: usize,
+    most: usize,
     state: Mutex<State<'a>>,
     moved: Condvar,
 }
@@ -116,16 +126,16 @@ struct State<'a> {
 }
 
 impl<'a> Ahead<'a> {
-    fn new(site: Site<'a>, of: usize) -> Self {
+    fn new(site: Site<'a>, of: usize, most: usize) -> Self {
         let state = State { next: 0, done: 0, is_over: false, site: Arc::new(site) };
-        Self { of, state: Mutex::new(state), moved: Condvar::new() }
+        Self { of, most, state: Mutex::new(state), moved: Condvar::new() }
     }
 
     /// Which one is to be written next, and by which walk; none: nothing more is. It waits for as long as what is written
     /// is not put in place and looked at again.
     fn claim(&self) -> Option<(usize, Arc<Site<'a>>)> {
         let is_full = |state: &mut State<'_>| {
-            !state.is_over && state.next < self.of && state.next >= state.done + AHEAD
+            !state.is_over && state.next < self.of && state.next >= state.done + self.most
         };
         let mut state = self.moved.wait_while(self.lock(), is_full).unwrap_or_else(PoisonError::into_inner);
         if state.is_over || state.next >= self.of {
@@ -133,7 +143,7 @@ impl<'a> Ahead<'a> {
         }
         let at = state.next;
         state.next += 1;
-        if at > 0 && at.is_multiple_of(AHEAD) {
+        if at > 0 && at.is_multiple_of(self.most) {
             state.site = Arc::new(state.site.fresh());
         }
         Some((at, Arc::clone(&state.site)))

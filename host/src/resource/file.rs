@@ -14,6 +14,7 @@ use crate::walk::Dir;
 use crate::walk::carry::Attributes;
 use crate::walk::change::{Fresh, Owner};
 use crate::walk::read::{ReadError, Stat, read_all};
+use crate::walk::together::Together;
 
 /// The adapter of files.
 #[expect(missing_debug_implementations, reason = "the site holds a trait object")]
@@ -210,7 +211,12 @@ impl FileAdapter<'_> {
                 io::Error::other(text)
             })
         };
-        let fresh = Fresh::file(dir, temporary, present.mode.bits(), owner, &carried, &mut fill);
+        // What the machine made of its content nobody could bring again, nor knows how it reads.
+        let is_declared = existing.is_none();
+        let takes = |together: &Arc<Together>| is_declared && together.takes(dir, present.content.size);
+        let waits = self.0.together.as_ref().is_some_and(takes);
+        let fresh = Fresh::file(dir, temporary, present.mode.bits(), owner, &carried, &mut fill)
+            .and_then(|mut fresh| if waits { Ok(fresh) } else { fresh.sync().map(|()| fresh) });
         match (trouble, fresh) {
             (Some(error), _) => Err(copying(&spec.path, error)),
             (None, fresh) => fresh.map_err(|error| changing(&spec.path, dir, temporary, error)),

@@ -136,11 +136,9 @@ pub(super) fn observe(tools: &Tools<'_>, spec: &PackageSpec) -> Result<Seen, Tro
         return Err(Trouble::refused("own_package", reason));
     }
     let manager = tools.package_manager()?;
-    // dpkg says itself that it is not done yet; the others list a package before its script has run.
-    let is_begun = || {
-        let begun = if manager.keeps_a_journal() { None } else { tools.begun()? };
-        Ok::<_, Trouble>(begun.is_some_and(|begun| begun.contains_key(spec.name.as_str())))
-    };
+    // One that is not there may be brought just now, and one that is there may wait for its script.
+    let is_begun =
+        || Ok::<_, Trouble>(tools.begun()?.is_some_and(|begun| begun.contains_key(spec.name.as_str())));
     if pick(&packages, manager.as_ref(), spec).is_some_and(is_broken) {
         // Whoever is at work now may just be half-way with it.
         packages = tools.packages_at_rest(AtRest::Everybody)?;

@@ -191,7 +191,8 @@ fn begin(
         drop(steps::LOG_TOLD.take(|| std::fs::remove_file(cut(&ground.store()))));
     }
     let (path, passing, passes, units) = (ground.store(), Arc::default(), Arc::default(), Arc::default());
-    let store = Store { database, path, id, passing, opening, passes, units, lacks_log: is_cut };
+    let (lacks_log, is_by_hand) = (is_cut, false);
+    let store = Store { database, path, id, passing, opening, passes, units, lacks_log, is_by_hand };
     reserve::settle(&store.path, store.room());
     let note = store.store_note().map_err(failed)?;
     Ok(Opened { store, note })
@@ -206,7 +207,7 @@ fn look(ground: &Ground, database: Database, lost: Option<Lost>) -> Result<Opene
     // One that was made and not begun holds nothing yet; the host begins it.
     let id = id.unwrap_or_else(StoreId::random);
     let (path, passing, passes, units) = (ground.store(), Arc::default(), Arc::default(), Arc::default());
-    let store = Store { database, path, id, passing, opening, passes, units, lacks_log };
+    let store = Store { database, path, id, passing, opening, passes, units, lacks_log, is_by_hand: true };
     let told = store.store_note().map_err(failed)?;
     let note = told.or(lost.map(Lost::text));
     Ok(Opened { store, note })

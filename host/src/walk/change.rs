@@ -63,7 +63,7 @@ pub enum ChangeError {
     },
 }
 
-/// Something new beside its place, whole and synced. Dropped before it is placed, it is removed.
+/// Something new beside its place, whole. Dropped before it is placed, it is removed.
 #[derive(Debug)]
 pub struct Fresh {
     dir: Arc<Dir>,
@@ -72,6 +72,8 @@ pub struct Fresh {
     placed: bool,
     /// What it was given of the file whose place it takes.
     carried: Vec<String>,
+    /// Its file, as long as that is not synced.
+    unsynced: Option<File>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,7 +101,14 @@ fn is_temporary(name: &str) -> bool {
 
 impl Fresh {
     fn new(dir: &Arc<Dir>, temporary: &str, kind: Kind) -> Self {
-        Self { dir: Arc::clone(dir), name: temporary.to_owned(), kind, placed: false, carried: Vec::new() }
+        Self {
+            dir: Arc::clone(dir),
+            name: temporary.to_owned(),
+            kind,
+            placed: false,
+            carried: Vec::new(),
+            unsynced: None,
+        }
     }
 
     /// The names of the attributes it was given of the file whose place it takes.
@@ -108,7 +117,7 @@ impl Fresh {
     }
 
     /// Writes a file beside its place: new, 0600 and ours while it is filled, then of its owner, with what it carries
-    /// over, and of its mode, then synced.
+    /// over, and of its mode. It is to be synced before it is placed; what nobody has synced is synced then.
     pub fn file(
         dir: &Arc<Dir>,
         temporary: &str,
@@ -135,8 +144,31 @@ impl Fresh {
             fresh.carried = carried.put(&file, mode)?;
             give(&file, mode, owner)
         })?;
-        steps::FILE_SYNCED.take(|| file.sync_all()).map_err(written)?;
+        fresh.unsynced = Some(file);
         Ok(fresh)
+    }
+
+    /// What it contains is on the disk after it.
+    pub fn sync(&mut self) -> Result<(), ChangeError> {
+        if let Some(file) = &self.unsynced {
+            let synced = steps::FILE_SYNCED.take(|| file.sync_all());
+            synced.map_err(|source| ChangeError::Io { act: "written", source })?;
+            self.unsynced = None;
+        }
+        Ok(())
+    }
+
+    pub(super) const fn is_synced(&self) -> bool {
+        self.unsynced.is_none()
+    }
+
+    /// Somebody else saw to that.
+    pub(super) fn was_synced(&mut self) {
+        self.unsynced = None;
+    }
+
+    pub(super) fn dir(&self) -> &Dir {
+        &self.dir
     }
 
     /// Makes an empty directory beside its place, of its owner and mode, synced.
@@ -165,6 +197,7 @@ impl Fresh {
     /// Puts it where nothing is. It never takes the place of anything that appeared meanwhile. The directory is to be
     /// synced by the caller ([`Dir::sync`]), once for all that was placed in it.
     pub fn create(mut self, name: &str) -> Result<(), ChangeError> {
+        self.sync()?;
         let step = match self.kind {
             Kind::File => steps::FILE_PLACED,
             Kind::Directory => steps::DIRECTORY_PLACED,
@@ -200,6 +233,7 @@ impl Fresh {
 
     /// Puts it in the place of the file that was seen there, which keeps its other names if it has any.
     pub fn replace(mut self, name: &str, seen: &Stat) -> Result<(), ChangeError> {
+        self.sync()?;
         self.dir.still(name, seen)?;
         let rename = || renameat(&self.dir.fd, self.name.as_str(), &self.dir.fd, name);
         steps::FILE_REPLACED.take(rename).map_err(busy("put in place"))?;
@@ -209,6 +243,7 @@ impl Fresh {
 
     /// Puts it in the place of the link that was seen there; what that leads to is not touched.
     pub fn replace_link(mut self, name: &str, seen: &str) -> Result<(), ChangeError> {
+        self.sync()?;
         match self.dir.look(name).map_err(looked)? {
             Found::Link { to } if to == seen => {}
             Found::Link { .. }

@@ -212,7 +212,15 @@ fn a_file_that_was_closed_since_it_was_seen_is_in_no_diff() {
     let walker = Walker::new(&looked.ground, &own).unwrap();
     let (accounts, never) = (Arc::new(Accounts::read(&walker)), AtomicBool::new(false));
     let tools = Tools::new(&looked.ground, None, None, &never);
-    let site = Site { walker, accounts, contents: &contents, sets_owner: false, tools: &tools, recall: None };
+    let site = Site {
+        walker,
+        accounts,
+        contents: &contents,
+        sets_owner: false,
+        tools: &tools,
+        recall: None,
+        together: None,
+    };
     let seen = site.observe(&resource.spec, true).unwrap();
     let diff = || diff::lines(&site, spec, &seen, false, &mut diff::Room::default()).join("\n");
     assert!(diff().contains("-one"));

@@ -35,17 +35,19 @@ fn begun(machine: &Machine, names: &[&str]) {
         names.iter().map(|name| ((*name).to_owned(), Some("1.0".to_owned()))).collect();
     machine.store.begin(&noted, false).unwrap();
     let declaration = machine.declaration();
-    let resource = declaration.resources().find(|resource| resource.key.to_string() == key("hello")).unwrap();
-    let intent = Intent {
-        key: key("hello"),
+    let declared = declaration
+        .resources()
+        .filter(|resource| names.iter().any(|name| resource.key.to_string() == key(name)));
+    let intents = declared.map(|resource| Intent {
+        key: resource.key.to_string(),
         module: "base".to_owned(),
         origin: Origin::Created,
         earlier: State::Package { version: None },
         wanted: Wanted::from(&resource.spec),
         temporary: String::new(),
         drift: None,
-    };
-    machine.store.intend(vec![intent], &Default::default()).unwrap();
+    });
+    machine.store.intend(intents.collect(), &Default::default()).unwrap();
 }
 
 fn left(machine: &Machine, name: &str, words: &str) {
@@ -343,9 +345,13 @@ fn what_leaves_while_its_transaction_goes_on_is_ours_when_it_comes_and_goes() {
     assert_eq!(machine.version("hello"), None);
 }
 
-/// A machine of dpkg whose host began to bring `hello`, with dpkg half-way through it.
+/// A machine of dpkg whose host began to bring both, with dpkg half-way through the second and not yet at the first.
 fn half_way() -> Machine {
-    half_configured(Machine::with_programs())
+    let mut machine = half_configured(Machine::with_programs());
+    machine.offers("awk", &[offer("1.0")]);
+    machine.package("awk", "present", &[]);
+    begun(&machine, &["awk", "hello"]);
+    machine
 }
 
 /// One of pacman, which lists what it brings before its script has run.
@@ -363,22 +369,39 @@ fn listed() -> Machine {
 // case: O-41
 #[test]
 fn a_transaction_that_ends_between_two_looks_of_one_pass_brought_what_is_ours() {
-    for machine in [half_way, listed] {
-        for looks in 0..6 {
-            let machine = machine();
+    for is_dpkg in [true, false] {
+        let brought: &[&str] = if is_dpkg { &["awk", "hello"] } else { &["hello"] };
+        for looks in 0..8 {
+            let machine = if is_dpkg { half_way() } else { listed() };
             machine.set(|state| {
                 state.running = Some("tenure-host-packages-1.service loaded active running".to_owned());
                 state.ends_after = Some(looks);
             });
-            let first = outcome(&machine.pass(), &key("hello"));
-            let still = (Outstanding, Some("package_transaction_running".to_owned()));
-            assert!([still, (Unchanged, None)].contains(&first), "{looks}: {first:?}");
-            while machine.state().running.is_some() {
-                machine.pass();
+            for _ in 0..4 {
+                let done = machine.pass();
+                for name in brought {
+                    let came = outcome(&done, &key(name));
+                    let still = (Outstanding, Some("package_transaction_running".to_owned()));
+                    assert!([still, (Unchanged, None)].contains(&came), "{looks}: {name} {came:?}");
+                }
             }
-            assert_eq!(outcome(&machine.pass(), &key("hello")), (Unchanged, None), "{looks}");
+            assert_eq!(machine.state().running, None, "{looks}");
             assert_eq!(machine.acts(), Vec::<String>::new(), "{looks}");
-            assert_eq!(origins(&machine), [(key("hello"), Origin::Created)], "{looks}");
+            let created: Vec<_> = brought.iter().map(|name| (key(name), Origin::Created)).collect();
+            assert_eq!(origins(&machine), created, "{looks}");
         }
     }
+}
+
+#[test]
+fn what_was_begun_and_can_never_be_looked_at_does_not_hold_back_what_is_wanted_now() {
+    let mut machine = Machine::with_programs();
+    machine.package("tenure-host", "absent", &[]);
+    begun(&machine, &["tenure-host"]);
+    machine.store.end().unwrap();
+    machine.installs("tenure-host", "1.0");
+    assert_eq!(outcome(&machine.pass(), &key("tenure-host")), (Refused, Some("own_package".to_owned())));
+    machine.package("tenure-host", "present", &[]);
+    assert_eq!(outcome(&machine.pass(), &key("tenure-host")), (Unchanged, None));
+    assert!(machine.store.intents().unwrap().is_empty());
 }

@@ -18,7 +18,11 @@ pub(super) struct Before {
 impl Machine {
     /// What a pass would do now. Asking runs nothing that changes anything.
     pub(super) fn foresee(&self, declaration: &Declaration) -> Option<Vec<ForeseenLine>> {
-        let calls = self.scripted.as_ref().map(|_| std::mem::take(&mut self.state().calls));
+        let taken = self.scripted.as_ref().map(|_| {
+            let mut state = self.state();
+            // What runs ends for the pass, and not while somebody asks what that would do.
+            (std::mem::take(&mut state.calls), state.ends_after.take())
+        });
         let lines = preview(&PreviewInput {
             ground: &self.ground,
             store: Some(&self.store),
@@ -28,9 +32,10 @@ impl Machine {
             now: Millis(self.clock.now().millis()),
             called_off: &std::sync::atomic::AtomicBool::new(false),
         });
-        if let Some(calls) = calls {
+        if let Some((calls, ends_after)) = taken {
             assert_eq!(self.acts(), Vec::<String>::new(), "a preview changes nothing");
-            self.state().calls = calls;
+            let mut state = self.state();
+            (state.calls, state.ends_after) = (calls, ends_after);
         }
         lines.ok()
     }

@@ -198,6 +198,7 @@ fn pass_with(machine: &Machine, meanwhile: impl FnOnce()) -> PassDone {
         sets_owner: is_root(),
         tools: &tools,
         recall: None,
+        together: None,
     };
     let known = Known::of(&machine.store, Rows::read(&machine.store)).unwrap();
     let book = Book::new(known.pass, Millis(7), known.previous, input.progress);

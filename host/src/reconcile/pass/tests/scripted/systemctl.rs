@@ -49,8 +49,9 @@ impl Scripted {
     /// What runs comes to its end, and all it brought is whole.
     fn end(&self, state: &mut super::State) {
         (state.running, state.ends_after) = (None, None);
-        for (_, words) in state.installed.values_mut() {
-            "install ok installed".clone_into(words);
+        let brought: Vec<String> = state.sources.keys().cloned().collect();
+        for name in brought {
+            state.installed.insert(name, ("1.0".to_owned(), "install ok installed".to_owned()));
         }
         self.write(state);
     }
