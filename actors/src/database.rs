@@ -163,7 +163,7 @@ impl Database {
         let place = Arc::new(Place::of(opening.path).map_err(cannot)?);
         let checking = Arc::clone(&opened.checking);
         let queue = writer::start(opened, Arc::clone(&place), queue, patience).map_err(cannot)?;
-        let readers = Readers::open(&opening, patience).inspect_err(|_| queue.close())?;
+        let readers = Readers::open(&opening, Arc::clone(&place), patience).inspect_err(|_| queue.close())?;
         Ok(Self { queue: Arc::new(queue), readers: Arc::new(readers), place, checking })
     }
 

@@ -1,28 +1,44 @@
-//! A few connections that cannot write, lent out one by one. A reader sees the last commit and never waits for the
-//! writer, nor the writer for it.
+//! A few connections that cannot write, lent out one by one; all but the first are made when they are needed. A reader
+//! sees the last commit and never waits for the writer, nor the writer for it.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rusqlite::Connection;
 
 use super::open::{OpenError, reader};
+use super::place::Place;
 use super::{DatabaseError, Opening};
 
 #[derive(Debug)]
 pub(super) struct Readers {
     /// `None` after closing.
-    idle: Mutex<Option<Vec<Connection>>>,
+    pool: Mutex<Option<Pool>>,
     returned: Condvar,
     patience: Duration,
+    place: Arc<Place>,
+    cache_kib: u32,
+    most: usize,
+}
+
+#[derive(Debug)]
+struct Pool {
+    idle: Vec<Connection>,
+    /// How many there are, also those that are lent or just made.
+    made: usize,
 }
 
 impl Readers {
-    pub(super) fn open(opening: &Opening<'_>, patience: Duration) -> Result<Self, OpenError> {
-        let count = opening.readers.max(1);
-        let each = opening.cache_kib / 2 / u32::try_from(count).unwrap_or(u32::MAX);
-        let idle: Result<Vec<_>, _> = (0..count).map(|_| reader(opening.path, each)).collect();
-        Ok(Self { idle: Mutex::new(Some(idle?)), returned: Condvar::new(), patience })
+    pub(super) fn open(
+        opening: &Opening<'_>,
+        place: Arc<Place>,
+        patience: Duration,
+    ) -> Result<Self, OpenError> {
+        let most = opening.readers.max(1);
+        let cache_kib = opening.cache_kib / 2 / u32::try_from(most).unwrap_or(u32::MAX);
+        let pool = Pool { idle: vec![reader(opening.path, cache_kib)?], made: 1 };
+        let (pool, returned) = (Mutex::new(Some(pool)), Condvar::new());
+        Ok(Self { pool, returned, patience, place, cache_kib, most })
     }
 
     pub(super) fn read<T>(
@@ -52,14 +68,36 @@ impl Readers {
     }
 
     fn borrow(&self) -> Result<Connection, DatabaseError> {
-        let empty = |idle: &mut Option<Vec<Connection>>| idle.as_ref().is_some_and(Vec::is_empty);
+        if let Some(connection) = self.one_more() {
+            return Ok(connection);
+        }
+        let empty = |pool: &mut Option<Pool>| pool.as_ref().is_some_and(|pool| pool.idle.is_empty());
         let waited = self.returned.wait_timeout_while(self.lock(), self.patience, empty);
-        let (mut idle, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        idle.as_mut().ok_or(DatabaseError::Closed)?.pop().ok_or(DatabaseError::Busy)
+        let (mut pool, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        pool.as_mut().ok_or(DatabaseError::Closed)?.idle.pop().ok_or(DatabaseError::Busy)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Vec<Connection>>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    /// One more, where all there are are lent and there may be more. Where it cannot be had, one that comes back is waited
+    /// for: so too where the store is not in its place any more, and another one may lie there.
+    fn one_more(&self) -> Option<Connection> {
+        {
+            let mut pool = self.lock();
+            let pool = pool.as_mut().filter(|pool| pool.idle.is_empty() && pool.made < self.most)?;
+            pool.made += 1;
+        }
+        let in_place = || self.place.check().is_ok();
+        let made = in_place().then(|| reader(self.place.path(), self.cache_kib).ok()).flatten();
+        let made = made.filter(|_| in_place());
+        if made.is_none()
+            && let Some(pool) = self.lock().as_mut()
+        {
+            pool.made -= 1;
+        }
+        made
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Pool>> {
+        self.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -92,8 +130,8 @@ struct Lent<'a> {
 
 impl Drop for Lent<'_> {
     fn drop(&mut self) {
-        if let (Some(connection), Some(idle)) = (self.connection.take(), self.readers.lock().as_mut()) {
-            idle.push(connection);
+        if let (Some(connection), Some(pool)) = (self.connection.take(), self.readers.lock().as_mut()) {
+            pool.idle.push(connection);
         }
         self.readers.returned.notify_one();
     }

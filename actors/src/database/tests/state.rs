@@ -79,6 +79,30 @@ fn a_read_that_waits_goes_on_as_soon_as_a_connection_comes_back() {
     assert!(second.join().unwrap().is_empty());
 }
 
+#[test]
+fn one_more_connection_is_made_when_it_is_needed_and_never_to_another_store_in_the_place_of_this_one() {
+    // case: O-05
+    let (place, other) = (Place::new(), Place::new());
+    other.open().write_blocking(insert("of the other")).unwrap();
+    let path = place.path();
+    let open = || Database::open_with(opening(&path), 8, Duration::from_millis(20)).unwrap();
+    let at_once = |database: &Database| {
+        let inner = database.clone();
+        database.read_blocking(move |_| Ok(inner.read_blocking(|_| Ok(())))).unwrap()
+    };
+    let database = open();
+    at_once(&database).unwrap();
+    database.close();
+    let database = open();
+    std::fs::rename(&path, lock::beside(&path, ".aside")).unwrap();
+    assert!(matches!(at_once(&database), Err(DatabaseError::Busy)));
+    std::fs::copy(other.path(), &path).unwrap();
+    assert!(matches!(at_once(&database), Err(DatabaseError::Busy)));
+    assert!(texts(&database).is_empty(), "it is read by the one that was there");
+    std::fs::rename(lock::beside(&path, ".aside"), &path).unwrap();
+    at_once(&database).unwrap();
+}
+
 #[tokio::test]
 async fn a_full_disk_is_named_to_the_change_and_reading_goes_on() {
     // case: O-70
