@@ -63,6 +63,8 @@ pub(super) struct Reading {
     packages: Result<Arc<Packages>, Trouble>,
     /// Who was known to be at work with none before it was read.
     at_rest: AtRest,
+    /// The transaction of ours that was found to run since: it is taken to run for as long as this reading counts.
+    at_work: Option<Trouble>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,6 +84,7 @@ impl Tools<'_> {
         let read = || Reading {
             packages: self.package_manager().and_then(|manager| manager.database()),
             at_rest: AtRest::Nobody,
+            at_work: None,
         };
         self.packages_seen().get_or_insert_with(read).packages.clone()
     }
@@ -90,17 +93,20 @@ impl Tools<'_> {
     /// half-way with.
     fn packages_at_rest(&self, who: AtRest) -> Result<Arc<Packages>, Trouble> {
         let mut seen = self.packages_seen();
-        if let Some(reading) = seen.as_ref().filter(|reading| reading.at_rest >= who) {
-            return reading.packages.clone();
-        }
-        if let Some(trouble) = self.at_work()? {
-            return Err(trouble);
+        match seen.as_mut() {
+            Some(reading) if reading.at_rest >= who => return reading.packages.clone(),
+            Some(Reading { at_work: Some(trouble), .. }) => return Err(trouble.clone()),
+            Some(reading) => {
+                reading.at_work = self.at_work()?;
+                reading.at_work.clone().map_or(Ok(()), Err)?;
+            }
+            None => self.at_work()?.map_or(Ok(()), Err)?,
         }
         let manager = self.package_manager()?;
         if who == AtRest::Everybody {
             manager.free()?;
         }
-        seen.insert(Reading { packages: manager.database(), at_rest: who }).packages.clone()
+        seen.insert(Reading { packages: manager.database(), at_rest: who, at_work: None }).packages.clone()
     }
 
     /// Whether the packages of this machine are dpkg's.

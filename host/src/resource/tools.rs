@@ -1,6 +1,6 @@
 //! What stands beside the tree of files: the package manager's database and the service manager, for one pass. Each is
-//! looked at when it is first asked for, once for everybody, and again when somebody has changed it or just might have. Where
-//! only a directory tree is held there is neither.
+//! looked at when it is first asked for, once for everybody, and again when somebody has changed it or just might have.
+//! Where only a directory tree is held there is neither.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;

@@ -394,6 +394,20 @@ fn a_transaction_that_ends_between_two_looks_of_one_pass_brought_what_is_ours() 
 }
 
 #[test]
+fn whether_a_transaction_still_runs_is_not_asked_anew_for_each_package_that_it_brings() {
+    let machine = half_way();
+    machine
+        .set(|state| state.running = Some("tenure-host-packages-1.service loaded active running".to_owned()));
+    let done = machine.pass();
+    for name in ["awk", "hello"] {
+        let still = Some("package_transaction_running".to_owned());
+        assert_eq!(outcome(&done, &key(name)), (Outstanding, still));
+    }
+    let asked = machine.state().calls.iter().filter(|call| *call == "list-units").count();
+    assert_eq!(asked, 2, "before all that is looked at, and for all of it");
+}
+
+#[test]
 fn what_was_begun_and_can_never_be_looked_at_does_not_hold_back_what_is_wanted_now() {
     let mut machine = Machine::with_programs();
     machine.package("tenure-host", "absent", &[]);
