@@ -22,7 +22,7 @@ pub mod change;
 pub mod flag;
 mod mount;
 pub mod read;
-mod times;
+pub(crate) mod times;
 pub mod together;
 
 /// An open directory below the root, by which everything in it is reached.
@@ -382,7 +382,8 @@ fn last_name(to: &str) -> (&str, Option<&str>) {
     }
 }
 
-fn kind(stat: &FileStat) -> SFlag {
+/// What kind of thing was seen.
+pub(crate) fn kind(stat: &FileStat) -> SFlag {
     SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT
 }
 

@@ -112,7 +112,20 @@ pub fn is_own_unit(name: &str) -> bool {
 }
 
 /// Files that programs make units of, each time the service manager reads its unit files.
-pub(crate) const MADE_INTO_UNITS: [&str; 3] = ["/etc/fstab", "/etc/crypttab", "/etc/init.d"];
+pub(crate) const MADE_INTO_UNITS: [&str; 8] = [
+    "/etc/fstab",
+    "/etc/crypttab",
+    "/etc/veritytab",
+    "/etc/integritytab",
+    "/etc/init.d",
+    CONTAINERS[0],
+    CONTAINERS[1],
+    CONTAINERS[2],
+];
+
+/// Where Podman makes a unit of each file, and calls it like the file.
+const CONTAINERS: [&str; 3] =
+    ["/etc/containers/systemd", "/run/containers/systemd", "/usr/share/containers/systemd"];
 
 /// Whether units stand in this directory, or more is said of them there.
 pub(crate) fn is_place_of_units(directory: &str) -> bool {
@@ -158,7 +171,8 @@ pub fn by_text(text: &str) -> Touch {
 fn judge(text: &str, is_own_unit: &dyn Fn(&str) -> bool, wide: &[&str]) -> Touch {
     // Also below `….wants` of others.
     let unit = || {
-        let place = UNIT_PLACES.iter().find_map(|place| text.strip_prefix(place)?.strip_prefix('/'));
+        let mut places = UNIT_PLACES.iter().chain(&CONTAINERS);
+        let place = places.find_map(|place| text.strip_prefix(place)?.strip_prefix('/'));
         place.is_some_and(|rest| {
             rest.split('/').any(|name| is_of_a_unit(name, is_own_unit) || wide.contains(&name))
         })

@@ -19,6 +19,7 @@ use tenure_protocol::resource::{ResourceKey, Spec};
 use super::plan::Sight;
 use crate::ground::own::Own;
 use crate::resource::remark::{CONFIGURATION_KEPT, SCRIPT_FAILED};
+use crate::resource::unit::Disk;
 use crate::resource::{Accounts, Reading, Recall, SAME_PLACE, Seen, Site, Trouble};
 use crate::store::{Record, State};
 
@@ -32,11 +33,20 @@ pub struct Memory {
     pub(super) still: Option<Still>,
     /// An ordinary pass has left it, and no process before.
     pub(super) is_new: bool,
+    /// What a pass by hand goes by of units; none in a daemon.
+    pub(super) units: Option<Units>,
     /// When everything was last read.
     read_whole: Option<Millis>,
     /// When it is to be read again.
     due: Option<Instant>,
     /// When the last look began.
+    pub(super) looked: Millis,
+}
+
+/// What units were made of on the disk when all of them were last looked at in full, and when that was.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) struct Units {
+    pub(super) disk: Disk,
     pub(super) looked: Millis,
 }
 
@@ -122,7 +132,7 @@ impl Memory {
 
     /// What an ordinary pass may go by; until it has ended there is nothing to remember.
     pub(super) fn take(&mut self, reading: Reading) -> Recall {
-        self.still = None;
+        (self.still, self.units) = (None, None);
         let recall = std::mem::take(&mut self.recall);
         if reading == Reading::Whole { Recall::default() } else { recall }
     }

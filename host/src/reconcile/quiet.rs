@@ -3,7 +3,8 @@
 //! a few files moved, a pass over that part of the declaration follows (`part`); whatever else differs, in whatever way,
 //! makes it an ordinary pass.
 //!
-//! It never says of anything that it is as declared which an ordinary pass of the same declaration would not say.
+//! It never says of anything that it is as declared which an ordinary pass of the same declaration would not say, but of
+//! units: what neither the disk nor how they stand tells of them is found when they are looked at in full.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,7 +19,8 @@ use super::pass::{PassDone, PassInput};
 use super::survey::remember;
 use crate::ground::own::Own;
 use crate::identity::StoredIdentity;
-use crate::resource::{Accounts, Reading, Recall, Site, Tools};
+use crate::resource::unit::Shown;
+use crate::resource::{Accounts, Reading, Recall, Seen, Site, Tools};
 use crate::walk::Walker;
 
 /// What the pass came to.
@@ -61,6 +63,10 @@ pub(super) fn pass(
     };
     // A store that does not take it has more to tell than this.
     input.store.put_quiet_pass(&summary).ok()?;
+    // It stands as of this pass, where it is left to another process.
+    if let Some(still) = memory.still.as_mut() {
+        still.summary.pass = summary.pass;
+    }
     memory.has_looked(reading, every, false);
     memory.recall.settle(memory.looked);
     Some(Stood::All(Box::new(summary)))
@@ -79,7 +85,7 @@ fn moved(input: &PassInput<'_>, still: &Still, recall: &Recall, reading: Reading
     if own != still.own || accounts != *still.accounts {
         return None;
     }
-    // As those were looked at with which it is compared: cheap, and anew in full where everything is read.
+    // As those were looked at with which it is compared: cheap, and anew in full where everything is read (by hand: `kept`).
     let glance = || tools.glance_at_units(&units);
     // The service manager answers while the rest is looked at.
     let (moved, site) = std::thread::scope(|scope| {
@@ -94,7 +100,12 @@ fn moved(input: &PassInput<'_>, still: &Still, recall: &Recall, reading: Reading
         }
         rest
     })?;
-    still.asked.iter().filter(|asked| asked.is_unit()).all(|asked| asked.is_same(&site)).then_some(moved)
+    still
+        .asked
+        .iter()
+        .filter(|asked| asked.unit().is_some())
+        .all(|asked| asked.is_same(&site))
+        .then_some(moved)
 }
 
 /// All but the units: which entries are to be decided anew, and what else was looked at.
@@ -117,25 +128,31 @@ fn rest<'s>(
         recall: None,
         together: None,
     };
-    let mut others = still.asked.iter().filter(|asked| !asked.is_unit());
+    let mut others = still.asked.iter().filter(|asked| asked.unit().is_none());
     others.all(|asked| asked.is_same(&site)).then_some((moved, site))
 }
 
 impl Still {
     fn units(&self) -> Vec<&str> {
-        fn unit(asked: &Asked) -> Option<&str> {
-            match &asked.spec {
-                Spec::Unit(unit) => Some(unit.name.as_str()),
-                Spec::Package(_) | Spec::Directory(_) | Spec::File(_) => None,
-            }
-        }
-        self.asked.iter().filter_map(unit).collect()
+        self.asked.iter().filter_map(Asked::unit).collect()
+    }
+
+    /// What was seen of each unit.
+    pub(super) fn units_seen(&self) -> impl Iterator<Item = (&str, &Shown)> {
+        self.asked.iter().filter_map(|asked| {
+            let Seen::Unit(shown) = &asked.seen else { return None };
+            Some((asked.unit()?, &**shown))
+        })
     }
 }
 
 impl Asked {
-    const fn is_unit(&self) -> bool {
-        matches!(self.spec, Spec::Unit(_))
+    /// The name of the unit that it is.
+    fn unit(&self) -> Option<&str> {
+        match &self.spec {
+            Spec::Unit(unit) => Some(unit.name.as_str()),
+            Spec::Package(_) | Spec::Directory(_) | Spec::File(_) => None,
+        }
     }
 
     /// Whether the same is said of it now.

@@ -189,6 +189,7 @@ pub(super) fn quiet_or_ordinary(
     identity: Option<&StoredIdentity>,
 ) -> Result<Turn, NoTurn> {
     forget_units(input.store, how.0);
+    memory.recall_units(input.store);
     let stood = held.and_then(|sha256| quiet::pass(input, memory, how, sha256, identity));
     match stood {
         Some(Stood::All(summary)) => {
@@ -208,7 +209,8 @@ pub(super) fn quiet_or_ordinary(
     ordinary(input, memory, how, identity)
 }
 
-/// Whoever asks for everything to be read has every unit looked at in full, each time it is asked.
+/// Whoever asks for everything to be read has every unit looked at in full, each time it is asked. A pass by hand then takes
+/// up again what the one before left of them, for a while ([`Memory::recall_units`]).
 fn forget_units(store: &Store, reading: Reading) {
     if reading == Reading::Whole {
         store.units().lock().unwrap_or_else(PoisonError::into_inner).forget();

@@ -88,6 +88,11 @@ pub enum Reading {
 /// half a minute, after which the next write moves it.
 const SETTLED_AFTER: i64 = 60;
 
+/// Whether the kernel would tell by now if what was last changed in this second were changed once more.
+pub(super) const fn is_settled(changed: i64, now: Millis) -> bool {
+    changed.saturating_add(SETTLED_AFTER) <= now.0 / 1_000
+}
+
 /// So many things are looked at before the next are claimed, and before it is said how many.
 const SHARE: usize = 64;
 /// Below this many, starting a thread costs more than it saves; and where each of them is read.
@@ -158,9 +163,8 @@ impl Recall {
             for thing in things.get_mut(place.things.clone()).unwrap_or_default() {
                 if let Lay::Read { stat, settled, .. } = &mut thing.lay {
                     let (changed, _) = stat.changed;
-                    *settled |= place.keeps_times
-                        && stat.inode.dev == place.inode.dev
-                        && changed.saturating_add(SETTLED_AFTER) <= now.0 / 1_000;
+                    *settled |=
+                        place.keeps_times && stat.inode.dev == place.inode.dev && is_settled(changed, now);
                 }
             }
         }

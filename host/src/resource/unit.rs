@@ -19,7 +19,7 @@ mod systemd;
 
 pub(crate) use judge::{Fired, acts};
 pub use mask::Mask;
-pub use memory::Memory;
+pub use memory::{Disk, Memory};
 pub use systemctl::{Active, Bound, Can, Enabled, Load, PROPERTIES, Shown, Until};
 pub(crate) use systemd::{Act, Stage};
 

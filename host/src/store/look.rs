@@ -1,8 +1,8 @@
 //! What a pass by hand saw and came to, kept for the next one, which is another process: in a file beside the store, for
 //! it is large, and a daemon never reads it. The store has one line of it: which program kept it, after which pass, and
 //! the digest of the file. It stands for as long as nothing is done that it does not know of: whoever is about to do
-//! anything takes the line away in the same transaction. Nothing is ever known by it alone: whoever goes by it looks at all
-//! there is. So it is never synced, and where it cannot be read or written that is all.
+//! anything takes the line away in the same transaction. Nothing is ever done by it alone: whoever goes by it looks whether
+//! all is as it says. So it is never synced, and where it cannot be read or written that is all.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read as _, Write as _};

@@ -12,6 +12,7 @@ use nix::sys::statfs::{
 const KEPT: [FsType; 5] =
     [EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, TMPFS_MAGIC, OVERLAYFS_SUPER_MAGIC];
 
-pub(super) fn are_kept(directory: BorrowedFd<'_>) -> bool {
+/// Whether the file system here gives each change of a file a change time of its own that nobody can set.
+pub(crate) fn are_kept(directory: BorrowedFd<'_>) -> bool {
     fstatfs(directory).is_ok_and(|seen| KEPT.contains(&seen.filesystem_type()))
 }

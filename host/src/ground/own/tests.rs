@@ -13,6 +13,8 @@ fn the_spelling_of_a_path_says_whether_it_is_ours_or_lies_above_ours() {
         "/run/systemd/system/tenure-host.service.d/50.conf",
         "/etc/systemd/system/multi-user.target.wants/tenure-host.service",
         "/etc/systemd/system/tenure-.service.d/x.conf",
+        "/etc/containers/systemd/tenure-host.container",
+        "/usr/share/containers/systemd/tenure-host.container.d/x.conf",
     ] {
         assert_eq!(touch(ours), Touch::Ours, "{ours}");
     }
@@ -27,6 +29,7 @@ fn the_spelling_of_a_path_says_whether_it_is_ours_or_lies_above_ours() {
         "/etc/systemd/system/nginx.service",
         "/etc/systemd/system/tenure-control.service",
         "/home/tenure-host.service",
+        "/etc/containers/systemd/web.container",
     ] {
         assert_eq!(touch(other), Touch::No, "{other}");
     }

@@ -68,7 +68,7 @@ pub(super) fn declared(names: &[String]) -> Vec<Value> {
     names.iter().map(each).collect()
 }
 
-fn systemctl(arguments: &[&str]) {
+pub(super) fn systemctl(arguments: &[&str]) {
     let ran = System.run("systemctl", arguments, WITHIN).expect("the service manager");
     assert!(ran.succeeded(), "{ran:?}");
 }

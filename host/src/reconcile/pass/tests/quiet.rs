@@ -72,6 +72,22 @@ impl Turns {
         decided.into_inner() == 0
     }
 
+    /// Takes a turn by hand, in a process that has what the one before left, and tells whether it was a quiet one.
+    fn by_hand(&mut self) -> bool {
+        let Machine { store, ground, .. } = &self.machine;
+        *store.units().lock().unwrap() = crate::resource::unit::Memory::default();
+        self.memory = Memory::kept(store, ground);
+        let is_quiet = self.turn(true);
+        self.memory.keep_in(&self.machine.store, &self.machine.ground);
+        is_quiet
+    }
+
+    /// What a pass by hand asks that is a quiet one.
+    fn asked_by_hand(&mut self) -> Vec<String> {
+        assert!(self.by_hand());
+        self.calls()
+    }
+
     fn calls(&self) -> Vec<String> {
         std::mem::take(&mut self.machine.state().calls)
     }
@@ -183,4 +199,98 @@ fn nothing_is_done_by_what_is_remembered_also_of_a_unit_that_is_done_after_other
     let calls = turns.calls();
     let at = |call: &str| calls.iter().position(|one| one.starts_with(call)).unwrap();
     assert!(at("show a.service") < at("start a.service") && at("show b.service") < at("start b.service"));
+}
+
+/// How units stand, in one call.
+const STAND: [&str; 1] = ["list-units by name"];
+/// All there is to say of one.
+const IN_FULL: [&str; 1] = ["show nginx.service"];
+
+/// A machine on which passes by hand have nothing to do, two minutes after anything of a unit was changed.
+fn settled_by_hand() -> Turns {
+    let machine = with_nginx();
+    std::fs::create_dir_all(machine.at("/etc/systemd/system")).unwrap();
+    machine.write("/run/systemd/systemd-units-load", "");
+    machine.clock.set(tenure_actors::clock::system().now().plus(Duration::from_secs(120)));
+    let mut turns = Turns::of(machine);
+    assert!((0..3).any(|_| turns.by_hand()));
+    turns.calls();
+    turns
+}
+
+// rule: H-10
+#[test]
+fn a_pass_by_hand_asks_how_units_stand_in_one_call_and_once_an_hour_all_of_it() {
+    let mut turns = settled_by_hand();
+    for _ in 0..3 {
+        for _ in 0..3 {
+            assert_eq!(turns.asked_by_hand(), STAND);
+        }
+        turns.machine.clock.advance(HOUR - Duration::from_secs(10));
+        assert_eq!(turns.asked_by_hand(), STAND);
+        turns.machine.clock.advance(Duration::from_secs(10));
+        assert_eq!(turns.asked_by_hand(), IN_FULL);
+    }
+    // What nothing else tells.
+    turns.alters("nginx.service", |unit| unit.enabled = "disabled");
+    assert_eq!(turns.asked_by_hand(), STAND);
+    turns.machine.clock.advance(HOUR);
+    assert!(!turns.by_hand());
+    assert_eq!(turns.machine.is("nginx.service"), ("active", "enabled"));
+}
+
+#[test]
+fn a_pass_by_hand_looks_at_a_unit_in_full_where_anything_may_be_another() {
+    type Deed = fn(&Turns);
+    let deeds: [(&str, Deed); 4] = [
+        ("a unit file", |turns| turns.machine.write("/etc/systemd/system/nginx.service", "")),
+        ("unit files were read", |turns| turns.machine.write("/run/systemd/systemd-units-load", "anew")),
+        ("another run of it", |turns| {
+            let runs = turns.machine.at("/run/systemd/units");
+            std::fs::create_dir_all(&runs).unwrap();
+            std::os::unix::fs::symlink("77aa", runs.join("invocation:nginx.service")).unwrap();
+        }),
+        ("the clock", |turns| {
+            let clock = &turns.machine.clock;
+            clock.set(Moment::from_millis(clock.now().millis() - 30_000));
+        }),
+    ];
+    for (what, deed) in deeds {
+        let mut turns = settled_by_hand();
+        assert_eq!(turns.asked_by_hand(), STAND);
+        deed(&turns);
+        turns.by_hand();
+        let calls = turns.calls();
+        assert!(calls.contains(&IN_FULL[0].to_owned()), "{what}: {calls:?}");
+        if what != "another run of it" {
+            turns.machine.clock.advance(Duration::from_secs(240));
+            turns.by_hand();
+            turns.calls();
+            assert_eq!(turns.asked_by_hand(), STAND, "{what}: and the next one goes by that");
+        }
+    }
+    let mut turns = settled_by_hand();
+    turns.alters("nginx.service", |unit| unit.active = "inactive");
+    assert!(!turns.by_hand());
+    let calls = turns.calls();
+    let at = |call: &str| calls.iter().position(|one| one == call).unwrap();
+    assert!(at("show nginx.service") < at("start nginx.service"), "{calls:?}");
+}
+
+#[test]
+fn what_was_changed_of_units_just_now_or_in_a_boot_that_nobody_can_tell_is_left_to_no_other_process() {
+    let mut turns = settled_by_hand();
+    turns.machine.write("/etc/systemd/system/other.service", "");
+    turns.machine.clock.set(tenure_actors::clock::system().now());
+    assert!((0..3).any(|_| turns.by_hand()));
+    turns.calls();
+    assert_eq!(turns.asked_by_hand(), IN_FULL, "it may be changed once more, and its time be the same");
+    turns.machine.clock.advance(Duration::from_secs(61));
+    assert_eq!(turns.asked_by_hand(), IN_FULL);
+    assert_eq!(turns.asked_by_hand(), STAND);
+    std::fs::remove_file(turns.machine.at("/run/systemd/systemd-units-load")).unwrap();
+    turns.machine.clock.advance(Duration::from_secs(61));
+    for _ in 0..3 {
+        assert_eq!(turns.asked_by_hand(), IN_FULL);
+    }
 }
