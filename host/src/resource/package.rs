@@ -38,7 +38,7 @@ pub(crate) use apart::{CUT_SHORT, STILL_RUNNING, is_open, passes};
 pub(super) use dpkg::Packages;
 pub(crate) use failing::{fails_still, was_cut_short};
 pub(crate) use foresee::{Moves, foresee};
-pub(crate) use journal::{Begun, Journal, Unwritten};
+pub(crate) use journal::{Begun, Journal, Noted, Unwritten};
 pub(crate) use transact::{Request, Terms, transact};
 
 use apt::Apt;

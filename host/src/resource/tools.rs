@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::Trouble;
-use super::package::{self, Journal};
+use super::package::{self, Journal, Noted};
 use super::remark::{Remark, Remarks};
 use super::unit::{Memory, Shown};
 use crate::config::PackageManager;
@@ -26,6 +26,8 @@ pub struct Tools<'a> {
     pub(super) cancelled: &'a AtomicBool,
     manager: OnceLock<Result<PackageManager, Trouble>>,
     packages: Mutex<Option<package::Reading>>,
+    /// What the journal says was begun, where it was asked and nothing was noted since.
+    begun: Mutex<Option<Noted>>,
     remarks: Mutex<Remarks>,
     units: Mutex<HashMap<String, Result<Shown, Trouble>>>,
     /// What is remembered of units from pass to pass; none: nothing.
@@ -53,6 +55,7 @@ impl<'a> Tools<'a> {
             cancelled,
             manager: OnceLock::new(),
             packages: Mutex::default(),
+            begun: Mutex::default(),
             remarks: Mutex::default(),
             units: Mutex::default(),
             memory: None,
@@ -135,6 +138,10 @@ impl<'a> Tools<'a> {
 
     pub(super) fn packages_seen(&self) -> MutexGuard<'_, Option<package::Reading>> {
         self.packages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn begun_noted(&self) -> MutexGuard<'_, Option<Noted>> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn units_recalled(&self) -> MutexGuard<'_, HashSet<String>> {

@@ -8,7 +8,7 @@ use tenure_protocol::text::shown;
 use super::dpkg::Package;
 use super::transact::Transaction;
 use super::transaction::Wanted;
-use super::{Begun, Declared, Names, Terms, Tools, Trouble, apart, database, lock};
+use super::{Begun, Declared, Names, Noted, Terms, Tools, Trouble, apart, database, lock};
 use crate::resource::Stands;
 
 impl Tools<'_> {
@@ -112,11 +112,14 @@ impl Tools<'_> {
         !matches!(self.begun(), Ok(None))
     }
 
-    pub(super) fn begun(&self) -> Result<Option<Begun>, Trouble> {
-        match self.journal {
-            Some(journal) => journal.begun().map_err(unwritten),
-            None => Ok(None),
+    pub(super) fn begun(&self) -> Result<Noted, Trouble> {
+        let Some(journal) = self.journal else { return Ok(None) };
+        let mut noted = self.begun_noted();
+        if let Some(noted) = &*noted {
+            return Ok(noted.clone());
         }
+        let begun = journal.begun().map_err(unwritten)?.map(Arc::new);
+        Ok(noted.insert(begun).clone())
     }
 
     fn is_tried(&self) -> Result<bool, Trouble> {
@@ -125,6 +128,8 @@ impl Tools<'_> {
 
     /// What changes packages is noted before, or not done (O-05). `tried`: it finishes what was begun before.
     pub(super) fn begin(&self, begun: &Begun, tried: bool) -> Result<(), Trouble> {
+        let mut noted = self.begun_noted();
+        *noted = None;
         match self.journal {
             Some(journal) => journal.begin(begun, tried).map_err(unwritten),
             None => Err(Trouble::outstanding(
@@ -136,6 +141,8 @@ impl Tools<'_> {
     }
 
     pub(super) fn end(&self) {
+        let mut noted = self.begun_noted();
+        *noted = None;
         if let Some(Err(error)) = self.journal.map(|journal| journal.end()) {
             // It is found to be whole by the next pass.
             tracing::warn!(%error, "the end of a package transaction was not noted");
@@ -167,10 +174,13 @@ const CONFIGURE: [&str; 5] = ["dpkg", "--force-confold", "--force-confdef", "--c
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicBool;
+    use std::collections::HashSet;
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
     use super::*;
     use crate::ground::Ground;
+    use crate::resource::package::{Journal, Unwritten};
 
     #[test]
     fn what_only_looks_begins_no_package_transaction() {
@@ -180,5 +190,52 @@ mod tests {
         let begun = Begun::from([("postgresql-15".to_owned(), None)]);
         let trouble = tools.begin(&begun, false).unwrap_err();
         assert_eq!((trouble.stands, trouble.code), (Stands::Outstanding, "not_noted"));
+    }
+
+    /// Counts how often it was asked what was begun.
+    #[derive(Default)]
+    struct Counting {
+        asked: AtomicUsize,
+        begun: Mutex<Option<Begun>>,
+    }
+
+    impl Journal for Counting {
+        fn begun(&self) -> Result<Option<Begun>, Unwritten> {
+            self.asked.fetch_add(1, Ordering::Relaxed);
+            Ok(self.begun.lock().unwrap().clone())
+        }
+
+        fn is_tried(&self) -> Result<bool, Unwritten> {
+            Ok(false)
+        }
+
+        fn begin(&self, begun: &Begun, _: bool) -> Result<(), Unwritten> {
+            *self.begun.lock().unwrap() = Some(begun.clone());
+            Ok(())
+        }
+
+        fn end(&self) -> Result<(), Unwritten> {
+            *self.begun.lock().unwrap() = None;
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_was_begun_is_read_once_for_all_packages_of_a_pass_until_that_changes() {
+        let (folder, never) = (tempfile::tempdir().unwrap(), AtomicBool::new(false));
+        let (ground, journal) = (Ground::new(folder.path(), false), Counting::default());
+        let tools = Tools::new(&ground, None, Some(&journal), &never);
+        let begun = Begun::from([("postgresql-15".to_owned(), None)]);
+        let asked = |many: usize| {
+            let told = (0..500).map(|_| tools.begun().unwrap().map(|begun| (*begun).clone()));
+            let told: HashSet<_> = told.collect();
+            assert_eq!(journal.asked.load(Ordering::Relaxed), many);
+            told
+        };
+        assert_eq!(asked(1), HashSet::from([None]));
+        tools.begin(&begun, false).unwrap();
+        assert_eq!(asked(2), HashSet::from([Some(begun)]));
+        tools.end();
+        assert_eq!(asked(3), HashSet::from([None]));
     }
 }

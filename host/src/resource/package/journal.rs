@@ -2,9 +2,13 @@
 //! is noted as begun, and as ended once somebody has seen its end.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Each package that a transaction touches, with the version it is to have; none: it is to go.
 pub(crate) type Begun = BTreeMap<String, Option<String>>;
+
+/// What was begun, if anything was, as all packages of a pass share it.
+pub(crate) type Noted = Option<Arc<Begun>>;
 
 /// It could not be read or written.
 #[derive(Debug, thiserror::Error)]

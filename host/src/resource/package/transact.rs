@@ -358,7 +358,8 @@ impl Tools<'_> {
         anew: bool,
     ) -> Result<(), Trouble> {
         // What an earlier one of this pass left open stays noted beside it; finishing it brings it anew.
-        let open = if anew { Begun::new() } else { self.begun()?.unwrap_or_default() };
+        let open =
+            if anew { Begun::new() } else { self.begun()?.map_or_else(Begun::new, Arc::unwrap_or_clone) };
         let noted = open.iter().chain(touched).map(|(name, version)| (name.clone(), version.clone()));
         self.begin(&noted.collect(), anew)?;
         let ended = steps::PACKAGES_CHANGED.take(|| apart::run(self, manager, command, touched));
