@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use nix::time::{ClockId, clock_gettime};
 use tenure_protocol::text::shown;
 
 use crate::ground::Ground;
@@ -103,6 +104,12 @@ pub trait Programs: Sync {
         _within: Duration,
     ) -> Option<String> {
         None
+    }
+
+    /// How long the machine is up as the service manager counts it: on the clock that no sleep of the machine and no
+    /// container's view of it moves. `/proc/uptime` is another one.
+    fn up(&self) -> Duration {
+        clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Duration::from)
     }
 
     /// Lets so much time pass.

@@ -335,6 +335,10 @@ impl Programs for Announced<'_> {
         self.during("the bus", within, |programs| programs.show_units(names, wanted, within))
     }
 
+    fn up(&self) -> Duration {
+        self.programs.up()
+    }
+
     fn rest(&self, time: Duration) {
         self.programs.rest(time);
     }

@@ -29,6 +29,7 @@ pub struct Tools<'a> {
     /// What the journal says was begun, where it was asked and nothing was noted since.
     begun: Mutex<Option<Noted>>,
     remarks: Mutex<Remarks>,
+    has_service_manager: OnceLock<bool>,
     units: Mutex<HashMap<String, Result<Shown, Trouble>>>,
     /// What is remembered of units from pass to pass; none: nothing.
     pub(super) memory: Option<&'a Mutex<Memory>>,
@@ -57,6 +58,7 @@ impl<'a> Tools<'a> {
             packages: Mutex::default(),
             begun: Mutex::default(),
             remarks: Mutex::default(),
+            has_service_manager: OnceLock::new(),
             units: Mutex::default(),
             memory: None,
             without_bus: AtomicBool::new(false),
@@ -108,7 +110,7 @@ impl<'a> Tools<'a> {
 
     /// Whether systemd is the one who started everything else here.
     pub(super) fn has_service_manager(&self) -> bool {
-        self.at("/run/systemd/system").is_dir()
+        *self.has_service_manager.get_or_init(|| self.at("/run/systemd/system").is_dir())
     }
 
     /// The configuration of the host.

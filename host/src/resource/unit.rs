@@ -136,11 +136,9 @@ impl Tools<'_> {
         }
     }
 
-    /// How long ago a moment was that the service manager tells, where the machine says how long it is up.
+    /// How long ago a moment was that the service manager tells.
     pub(crate) fn age(&self, since_boot: u64) -> Option<Duration> {
-        let text = std::fs::read_to_string(self.at("/proc/uptime")).ok()?;
-        let seconds: f64 = text.split_ascii_whitespace().next()?.parse().ok()?;
-        let up = Duration::try_from_secs_f64(seconds).ok()?;
+        let up = self.programs().ok()?.up();
         Some(up.saturating_sub(Duration::from_micros(since_boot)))
     }
 }
