@@ -75,6 +75,15 @@ pub enum ProgramError {
     NotAwaited(String),
 }
 
+/// How long a machine is up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Up {
+    /// Without the time that it slept: as the service manager counts.
+    pub awake: Duration,
+    /// With it.
+    pub in_all: Duration,
+}
+
 /// Runs programs, and asks the bus; tests put a scripted one in its place.
 pub trait Programs: Sync {
     /// Runs `program` with `arguments`, at most `within`.
@@ -106,10 +115,10 @@ pub trait Programs: Sync {
         None
     }
 
-    /// How long the machine is up as the service manager counts it: on the clock that no sleep of the machine and no
-    /// container's view of it moves. `/proc/uptime` is another one.
-    fn up(&self) -> Duration {
-        clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Duration::from)
+    /// How long the machine is up. Not by `/proc/uptime`: there a container may see its own time.
+    fn up(&self) -> Up {
+        let read = |clock| clock_gettime(clock).map_or(Duration::ZERO, Duration::from);
+        Up { awake: read(ClockId::CLOCK_MONOTONIC), in_all: read(ClockId::CLOCK_BOOTTIME) }
     }
 
     /// Lets so much time pass.

@@ -25,13 +25,18 @@ const PLACES: [&str; 11] = [
 const UNIT: &str = "tenure-host.service";
 /// Drop-ins that reach our unit with others: of every service, and of every unit whose name begins so.
 const WIDE_DROP_INS: [&str; 2] = ["service.d", "tenure-.service.d"];
+/// Of these files Podman makes a unit that is called as ours is.
+const MADE_INTO_OURS: [&str; 2] = ["tenure-host.container", "tenure-host.kube"];
 /// The host's name: its package, and what its unit is called without its kind.
 const HOST: &str = "tenure-host";
 
 /// Whether `path` is one of the host's own, or lies below one.
 pub(super) fn is_own(path: &DeclaredPath) -> bool {
+    let lies_in = |place: &str| path.as_str().contains(place);
     let names_ours = |name: &str| {
-        name.starts_with(UNIT) || WIDE_DROP_INS.contains(&name) && path.as_str().contains("/systemd/")
+        name.starts_with(UNIT)
+            || WIDE_DROP_INS.contains(&name) && lies_in("/systemd/")
+            || MADE_INTO_OURS.contains(&name.trim_end_matches(".d")) && lies_in("/containers/systemd/")
     };
     PLACES.iter().any(|place| path.is_at_or_below(place)) || path.names().any(names_ours)
 }
@@ -55,13 +60,22 @@ mod tests {
     #[test]
     fn a_drop_in_that_reaches_the_hosts_unit_with_others_is_its_own_too() {
         let own = |path: &str| is_own(&DeclaredPath::new(path).unwrap());
-        for ours in
-            ["/etc/systemd/system/service.d/x.conf", "/run/systemd/system/tenure-.service.d", "/etc/tenure/x"]
-        {
+        for ours in [
+            "/etc/systemd/system/service.d/x.conf",
+            "/run/systemd/system/tenure-.service.d",
+            "/etc/tenure/x",
+            "/etc/containers/systemd/tenure-host.container",
+            "/etc/containers/systemd/tenure-host.kube.d/x.conf",
+        ] {
             assert!(own(ours), "{ours}");
         }
-        for others in ["/srv/service.d/x.conf", "/etc/systemd/system/nginx.service.d/x.conf", "/etc/tenured"]
-        {
+        for others in [
+            "/srv/service.d/x.conf",
+            "/etc/systemd/system/nginx.service.d/x.conf",
+            "/etc/tenured",
+            "/etc/containers/systemd/web.container",
+            "/srv/tenure-host.container",
+        ] {
             assert!(!own(others), "{others}");
         }
     }

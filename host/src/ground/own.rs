@@ -95,6 +95,12 @@ const UNIT_NAMES: [&str; 4] =
 /// Drop-ins of every service, and of all whose name begins as ours does.
 const WIDE_DROP_INS: [&str; 3] = ["service.d", "tenure-.service.d", "tenure-host-.service.d"];
 
+/// Where Podman makes units of files, and those of which it makes one that is called as ours is. One that is given the
+/// name in the file is not known by its path.
+const CONTAINERS: [&str; 3] =
+    ["/etc/containers/systemd", "/run/containers/systemd", "/usr/share/containers/systemd"];
+const MADE_INTO_OURS: [&str; 2] = ["tenure-host.container", "tenure-host.kube"];
+
 /// Directories that are named for a unit, and say more of it.
 const OF_A_UNIT: [&str; 4] = [".d", ".wants", ".requires", ".upholds"];
 
@@ -112,20 +118,7 @@ pub fn is_own_unit(name: &str) -> bool {
 }
 
 /// Files that programs make units of, each time the service manager reads its unit files.
-pub(crate) const MADE_INTO_UNITS: [&str; 8] = [
-    "/etc/fstab",
-    "/etc/crypttab",
-    "/etc/veritytab",
-    "/etc/integritytab",
-    "/etc/init.d",
-    CONTAINERS[0],
-    CONTAINERS[1],
-    CONTAINERS[2],
-];
-
-/// Where Podman makes a unit of each file, and calls it like the file.
-const CONTAINERS: [&str; 3] =
-    ["/etc/containers/systemd", "/run/containers/systemd", "/usr/share/containers/systemd"];
+pub(crate) const MADE_INTO_UNITS: [&str; 3] = ["/etc/fstab", "/etc/crypttab", "/etc/init.d"];
 
 /// Whether units stand in this directory, or more is said of them there.
 pub(crate) fn is_place_of_units(directory: &str) -> bool {
@@ -171,13 +164,17 @@ pub fn by_text(text: &str) -> Touch {
 fn judge(text: &str, is_own_unit: &dyn Fn(&str) -> bool, wide: &[&str]) -> Touch {
     // Also below `….wants` of others.
     let unit = || {
-        let mut places = UNIT_PLACES.iter().chain(&CONTAINERS);
-        let place = places.find_map(|place| text.strip_prefix(place)?.strip_prefix('/'));
+        let place = UNIT_PLACES.iter().find_map(|place| text.strip_prefix(place)?.strip_prefix('/'));
         place.is_some_and(|rest| {
             rest.split('/').any(|name| is_of_a_unit(name, is_own_unit) || wide.contains(&name))
         })
     };
-    if PLACES.iter().any(|place| is_at_or_below(text, place)) || unit() {
+    let container = || {
+        let is_ours = |name: &str| MADE_INTO_OURS.contains(&name);
+        CONTAINERS.iter().any(|place| is_at_or_below(text, place))
+            && text.split('/').any(|name| is_of_a_unit(name, &is_ours))
+    };
+    if PLACES.iter().any(|place| is_at_or_below(text, place)) || unit() || container() {
         return Touch::Ours;
     }
     let above = |place: &&str| place.strip_prefix(text).is_some_and(|rest| rest.starts_with('/'));

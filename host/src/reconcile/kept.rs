@@ -35,7 +35,8 @@ impl Memory {
     /// Leaves to the next pass by hand what this one saw, if it can stand. Where this one has decided nothing, and went by
     /// what is there of units, that stays.
     pub fn keep_in(&self, store: &Store, ground: &Ground) {
-        let seen = self.units_seen(store).filter(|seen| self.units.is_none_or(|left| left.disk != seen.disk));
+        let seen =
+            self.units_looked_at(store).filter(|seen| self.units.is_none_or(|left| left.disk != seen.disk));
         if !self.is_new && seen.is_none() {
             return;
         }
@@ -50,7 +51,7 @@ impl Memory {
     }
 
     /// What units are made of as this pass saw them. Where that is not what the pass before left, it looked at each in full.
-    fn units_seen(&self, store: &Store) -> Option<Units> {
+    fn units_looked_at(&self, store: &Store) -> Option<Units> {
         let units = store.units().lock().unwrap_or_else(PoisonError::into_inner);
         Some(Units { disk: units.settled(self.looked)?, looked: self.looked })
     }

@@ -85,7 +85,7 @@ fn moved(input: &PassInput<'_>, still: &Still, recall: &Recall, reading: Reading
     if own != still.own || accounts != *still.accounts {
         return None;
     }
-    // As those were looked at with which it is compared: cheap, and anew in full where everything is read (by hand: `kept`).
+    // As those were looked at with which it is compared: cheap, and in full where nothing is remembered.
     let glance = || tools.glance_at_units(&units);
     // The service manager answers while the rest is looked at.
     let (moved, site) = std::thread::scope(|scope| {

@@ -26,7 +26,7 @@ impl Engine<'_> {
     /// One that ends again and again does not run, though whoever looks may find it up.
     pub(super) fn stays(&self, spec: &UnitSpec, shown: &Shown) -> Result<(), Trouble> {
         let has_fallen = self.site.tools.has_fallen(spec.name.as_str(), shown);
-        let young = self.site.tools.age(shown.began).is_some_and(|age| age < YOUNG);
+        let young = self.site.tools.age(shown).is_some_and(|age| age < YOUNG);
         if shown.again || (has_fallen || shown.restarts >= OFTEN && young) && !shown.passes {
             let name = &spec.name;
             let how = if shown.again { format!("; it ended with {}", shown.result) } else { String::new() };

@@ -24,7 +24,7 @@ use super::quiet::Stood;
 use super::{intake, patience, quiet};
 use crate::identity::StoredIdentity;
 use crate::outbox::Report;
-use crate::program::{self, Listed, ProgramError, Programs, Ran};
+use crate::program::{self, Listed, ProgramError, Programs, Ran, Up};
 use crate::resource::Reading;
 use crate::store::{Cure, Store, StoreTrouble};
 
@@ -209,8 +209,8 @@ pub(super) fn quiet_or_ordinary(
     ordinary(input, memory, how, identity)
 }
 
-/// Whoever asks for everything to be read has every unit looked at in full, each time it is asked. A pass by hand then takes
-/// up again what the one before left of them, for a while ([`Memory::recall_units`]).
+/// Whoever asks for everything to be read has every unit looked at in full, whatever this process remembers; what a pass by
+/// hand left to it still counts ([`Memory::recall_units`]).
 fn forget_units(store: &Store, reading: Reading) {
     if reading == Reading::Whole {
         store.units().lock().unwrap_or_else(PoisonError::into_inner).forget();
@@ -335,7 +335,7 @@ impl Programs for Announced<'_> {
         self.during("the bus", within, |programs| programs.show_units(names, wanted, within))
     }
 
-    fn up(&self) -> Duration {
+    fn up(&self) -> Up {
         self.programs.up()
     }
 

@@ -154,8 +154,7 @@ impl<'a> Engine<'a> {
 
     /// When it last began to run, on the clock of the records.
     pub(super) fn began(&self, shown: &Shown) -> Option<Millis> {
-        let age = self.site.tools.age(shown.began).filter(|_| shown.began > 0)?;
-        Some(Millis(self.clock.now().minus(age).millis()))
+        self.site.tools.began(shown, Millis(self.clock.now().millis()))
     }
 
     fn end(&self, turn: Turn<'a>, first: &Looks, last: &Looks) -> Ended<'a> {

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use tenure_protocol::id::Millis;
 use tenure_protocol::resource::{UnitName, UnitSpec};
 
 use super::{Seen, Tools, Trouble};
@@ -136,10 +137,17 @@ impl Tools<'_> {
         }
     }
 
-    /// How long ago a moment was that the service manager tells.
-    pub(crate) fn age(&self, since_boot: u64) -> Option<Duration> {
-        let up = self.programs().ok()?.up();
-        Some(up.saturating_sub(Duration::from_micros(since_boot)))
+    /// For how long this unit runs, or has since it last began to, the machine being awake.
+    pub(crate) fn age(&self, shown: &Shown) -> Option<Duration> {
+        Some(self.programs().ok()?.up().awake.saturating_sub(Duration::from_micros(shown.began)))
+    }
+
+    /// When it last began to run, on the clock that shows `now`; never later than that was. Whether the machine slept
+    /// before or since nobody knows: it counts as since. None: it never ran in this boot.
+    pub(crate) fn began(&self, shown: &Shown, now: Millis) -> Option<Millis> {
+        let up = self.programs().ok().filter(|_| shown.began > 0)?.up();
+        let age = up.in_all.saturating_sub(Duration::from_micros(shown.began));
+        Some(Millis(now.0.saturating_sub(i64::try_from(age.as_millis()).ok()?)))
     }
 }
 

@@ -30,6 +30,8 @@ fn the_spelling_of_a_path_says_whether_it_is_ours_or_lies_above_ours() {
         "/etc/systemd/system/tenure-control.service",
         "/home/tenure-host.service",
         "/etc/containers/systemd/web.container",
+        "/etc/containers/systemd/tenure-host.volume",
+        "/etc/containers/systemd/service.d/x.conf",
     ] {
         assert_eq!(touch(other), Touch::No, "{other}");
     }

@@ -1,7 +1,6 @@
 //! Units: what would be done with each, and why. Whether one stays up when it was started nobody knows before.
 
 use tenure_protocol::foresight::What;
-use tenure_protocol::id::Millis;
 use tenure_protocol::resource::{Resource, UnitSpec};
 
 use super::ahead::There;
@@ -76,7 +75,7 @@ impl Foresight<'_> {
         decision: &Decision,
     ) -> Option<Said> {
         let record = self.records.get(&resource.key.to_string());
-        let (fired, key) = self.triggers.fired(spec, record, self.began(shown));
+        let (fired, key) = self.triggers.fired(spec, record, self.site.tools.began(shown, self.now));
         let acts = acts(spec, shown, fired);
         let mut detail = match decision {
             Decision::Change(change) => change.differs.clone(),
@@ -101,13 +100,6 @@ impl Foresight<'_> {
             return Some(Said { what: What::CannotKnow, code: Some("unit_starting"), detail });
         }
         Some(Said::plain(What::Change, detail))
-    }
-
-    /// When it last began to run, on the clock of the records.
-    fn began(&self, shown: &Shown) -> Option<Millis> {
-        let age = self.site.tools.age(shown.began).filter(|_| shown.began > 0)?;
-        let age = i64::try_from(age.as_millis()).ok()?;
-        Some(Millis(self.now.0.saturating_sub(age)))
     }
 }
 

@@ -114,12 +114,12 @@ impl Tools<'_> {
 
     pub(super) fn begun(&self) -> Result<Noted, Trouble> {
         let Some(journal) = self.journal else { return Ok(None) };
-        let mut noted = self.begun_noted();
-        if let Some(noted) = &*noted {
+        let mut read = self.begun_noted();
+        if let Some(noted) = &*read {
             return Ok(noted.clone());
         }
-        let begun = journal.begun().map_err(unwritten)?.map(Arc::new);
-        Ok(noted.insert(begun).clone())
+        let noted = journal.begun().map_err(unwritten)?.map(Arc::new);
+        Ok(read.insert(noted).clone())
     }
 
     fn is_tried(&self) -> Result<bool, Trouble> {
@@ -128,6 +128,7 @@ impl Tools<'_> {
 
     /// What changes packages is noted before, or not done (O-05). `tried`: it finishes what was begun before.
     pub(super) fn begin(&self, begun: &Begun, tried: bool) -> Result<(), Trouble> {
+        // Nobody reads it before it is noted.
         let mut noted = self.begun_noted();
         *noted = None;
         match self.journal {

@@ -359,7 +359,7 @@ impl Tools<'_> {
     ) -> Result<(), Trouble> {
         // What an earlier one of this pass left open stays noted beside it; finishing it brings it anew.
         let open =
-            if anew { Begun::new() } else { self.begun()?.map_or_else(Begun::new, Arc::unwrap_or_clone) };
+            if anew { Begun::new() } else { self.begun()?.map_or_else(Begun::new, |begun| (*begun).clone()) };
         let noted = open.iter().chain(touched).map(|(name, version)| (name.clone(), version.clone()));
         self.begin(&noted.collect(), anew)?;
         let ended = steps::PACKAGES_CHANGED.take(|| apart::run(self, manager, command, touched));

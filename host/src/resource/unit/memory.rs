@@ -20,7 +20,7 @@
 //! question). Where the bus leaves anything unsaid, or is silent, `systemctl`, which has a way of its own to the service
 //! manager, is asked for all of it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::CString;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::Path;
@@ -29,7 +29,7 @@ use nix::NixPath;
 use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, AtFlags, OFlag};
-use nix::sys::stat::{FileStat, Mode, SFlag, fstatat};
+use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat};
 use serde::{Deserialize, Serialize};
 use tenure_protocol::id::{Digest, Millis};
 
@@ -122,11 +122,18 @@ impl Memory {
                     && !shown.needs_reload
                     && !matches!(shown.load, Load::Bad(_))
                     && shown.unit_file != "transient"
+                    && (shown.source.is_empty() || is_looked_at(&shown.source))
             };
             self.units
                 .extend(seen.filter(|(_, s)| lasts(s)).map(|(name, shown)| (name.to_owned(), shown.clone())));
         }
     }
+}
+
+/// Whether [`disk`] tells when this file is another, of which a program made a unit.
+fn is_looked_at(source: &str) -> bool {
+    let source = Path::new(source);
+    MADE_INTO_UNITS.map(Path::new).iter().any(|place| source == *place || source.parent() == Some(place))
 }
 
 /// Whether it may have ended and been started anew, and look the same: only services are, and only of those that run does
@@ -143,7 +150,8 @@ fn run(root: &Path, unit: &str) -> String {
 
 /// What units are made of on the disk below `root`; none where not all of it can be looked at.
 pub(super) fn disk(root: &Path) -> Option<Disk> {
-    let mut marks = Marks { all: Vec::with_capacity(128 * 1024), left: MOST, changed: i64::MIN };
+    let mut marks =
+        Marks { all: Vec::with_capacity(128 * 1024), left: MOST, changed: i64::MIN, ..Marks::default() };
     let merged = root.join("lib").is_symlink();
     // Where each session and each transient unit leaves something nothing would ever stand.
     let is_of_use = |place: &&&str| !(place.ends_with("/transient") || merged && place.starts_with("/lib/"));
@@ -152,18 +160,23 @@ pub(super) fn disk(root: &Path) -> Option<Disk> {
         marks.add(AT_FDCWD, &root.join(place.trim_start_matches('/')), 0)?;
     }
     // Where nothing says when they were last read, what is there may be of another boot.
-    if !marks.add(AT_FDCWD, &root.join(READ.trim_start_matches('/')), 0)? {
+    let says = marks.add(AT_FDCWD, &root.join(READ.trim_start_matches('/')), 0)?;
+    if !says || !marks.files.is_subset(&marks.keep_times) {
         marks.changed = i64::MAX;
     }
     Some(Disk { all: Digest::of(&marks.all), changed: marks.changed })
 }
 
 /// What was noted of a disk.
+#[derive(Default)]
 struct Marks {
     all: Vec<u8>,
     /// So much more is looked at.
     left: usize,
     changed: i64,
+    /// On which file systems files lie, and which of those that directories lie on give change times of their own.
+    files: HashSet<u64>,
+    keep_times: HashSet<u64>,
 }
 
 impl Marks {
@@ -191,8 +204,9 @@ impl Marks {
     fn add_all<P: ?Sized + NixPath>(&mut self, dir: BorrowedFd<'_>, name: &P, depth: u8) -> Option<()> {
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK;
         let mut dir = Dir::openat(dir, name, flags, Mode::empty()).ok()?;
-        if !times::are_kept(dir.as_fd()) {
-            self.changed = i64::MAX;
+        let known = fstat(dir.as_fd()).ok().filter(|seen| !self.keep_times.contains(&seen.st_dev));
+        if let Some(seen) = known.filter(|_| times::are_kept(dir.as_fd())) {
+            self.keep_times.insert(seen.st_dev);
         }
         let mut inside: Vec<CString> = Vec::new();
         for entry in dir.iter() {
@@ -210,6 +224,9 @@ impl Marks {
         let times = [seen.st_size, seen.st_ctime, seen.st_ctime_nsec, seen.st_mtime, seen.st_mtime_nsec];
         self.all.extend(numbers.iter().chain(&times.map(i64::to_le_bytes)).flatten());
         self.changed = self.changed.max(seen.st_ctime);
+        if kind(seen) == SFlag::S_IFREG {
+            self.files.insert(seen.st_dev);
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use super::mask::Mask;
 use crate::ground::own::is_own_unit;
 
 /// The properties that are asked for of each unit.
-pub const PROPERTIES: [&str; 27] = [
+pub const PROPERTIES: [&str; 28] = [
     "Id",
     "Names",
     "LoadState",
@@ -26,6 +26,7 @@ pub const PROPERTIES: [&str; 27] = [
     "InactiveEnterTimestampMonotonic",
     "NRestarts",
     "FragmentPath",
+    "SourcePath",
     "CanStart",
     "CanStop",
     "CanReload",
@@ -90,6 +91,8 @@ pub struct Shown {
     pub ended: u64,
     /// The file it was read from, if it was.
     pub fragment: String,
+    /// The file that a program made it of, if one did.
+    pub source: String,
     /// How often it was restarted by itself.
     pub restarts: u64,
 }
@@ -293,6 +296,7 @@ fn shown(block: &str) -> Option<Shown> {
         began: if left > 0 { left } else { number("ActiveEnterTimestampMonotonic") },
         ended: number("InactiveEnterTimestampMonotonic"),
         fragment: get("FragmentPath").to_owned(),
+        source: get("SourcePath").to_owned(),
         restarts: number("NRestarts"),
     })
 }

@@ -17,6 +17,7 @@ fn shown(active: Active, enabled: Enabled) -> Shown {
         began: 1,
         ended: 0,
         fragment: String::new(),
+        source: String::new(),
         restarts: 0,
         stands: String::new(),
         run: String::new(),

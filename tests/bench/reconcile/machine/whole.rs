@@ -61,7 +61,7 @@ pub(super) fn run(rows: Rows, system: &str) {
     }
 }
 
-/// Once unit files were read each unit is asked about in full, for a minute; and of all once in an hour.
+/// For a minute after unit files were read each unit is asked about in full.
 fn settle() {
     wait::until_true("what units are made of is over a minute old", Duration::from_secs(120), || {
         let read = std::fs::metadata("/run/systemd/systemd-units-load").expect("systemd's mark").ctime();

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::*;
-use crate::program::{Listed, ProgramError, Ran};
+use crate::program::{Listed, ProgramError, Ran, Up};
 
 mod apt;
 mod bus;
@@ -29,8 +29,9 @@ pub(super) struct State {
     /// What only a source has that the machine's configuration trusts without a signature.
     pub(super) unproven: Vec<&'static str>,
     pub(super) units: BTreeMap<String, Unit>,
-    /// For so many seconds the machine is up.
+    /// For so many seconds the machine is up and awake, and for so many it slept.
     pub(super) up: u64,
+    pub(super) slept: u64,
     /// Units that appear with the package of this name.
     pub(super) brings: BTreeMap<String, (String, Unit)>,
     /// Every call, in words.
@@ -325,8 +326,9 @@ impl Programs for Scripted {
         self.shown(names)
     }
 
-    fn up(&self) -> Duration {
-        Duration::from_secs(self.state().up)
+    fn up(&self) -> Up {
+        let state = self.state();
+        Up { awake: Duration::from_secs(state.up), in_all: Duration::from_secs(state.up + state.slept) }
     }
 
     /// What was started becomes what it becomes.

@@ -1,8 +1,10 @@
 //! Units: enabled, running, restarted on what they follow, and back to how they were.
 
+use std::time::Duration;
+
 use serde_json::json;
 
-use super::scripted::{Lie, offer, unit};
+use super::scripted::{Lie, Unit, offer, unit};
 use super::*;
 
 const NGINX: &str = "unit:nginx.service";
@@ -342,4 +344,23 @@ fn a_unit_is_reloaded_when_what_it_reads_anew_was_changed() {
     let done = machine.pass();
     assert_eq!(outcome(&done, NGINX), (Applied, Some("reloaded".to_owned())));
     assert_eq!(machine.acts(), ["reload nginx.service"]);
+}
+
+#[test]
+fn a_unit_that_runs_with_an_older_file_is_restarted_however_long_the_machine_slept_since() {
+    let mut machine = Machine::with_programs();
+    machine.has_unit("nginx.service", Unit { began: 10_000_000, ..unit("active", "enabled") });
+    machine.set(|state| state.up = 100);
+    machine.clock.advance(Duration::from_secs(100));
+    machine.file("/etc/nginx/nginx.conf", "one");
+    machine.pass();
+    machine.clock.advance(Duration::from_secs(6_000));
+    machine.set(|state| (state.up, state.slept) = (1_100, 5_000));
+    let follows = json!({ "running": true, "restart_on": ["file:/etc/nginx/nginx.conf"] });
+    machine.unit("nginx.service", follows, &[]);
+    machine.acts();
+    machine.pass();
+    assert_eq!(machine.acts(), ["restart nginx.service"]);
+    machine.pass();
+    assert!(machine.acts().is_empty(), "once");
 }

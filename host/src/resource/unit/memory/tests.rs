@@ -140,6 +140,17 @@ fn what_does_not_last_is_not_remembered() {
         assert!(memory.knows(disk));
         memory.keep(None, std::iter::empty());
         assert!(!memory.knows(disk), "nothing is known of the disk");
+        let mut made = seen["webfront.service"].clone();
+        for (source, lasts) in [
+            ("/etc/containers/systemd/web.container", false),
+            ("/etc/init.d/web/er", false),
+            ("/etc/init.d/web", true),
+            ("/etc/fstab", true),
+        ] {
+            made.source = source.to_owned();
+            memory.keep(Some(disk), std::iter::once(("webfront.service", &made)));
+            assert_eq!(memory.knows(disk), lasts, "{source}");
+        }
     }
 }
 
@@ -155,4 +166,27 @@ fn of_a_unit_that_is_no_longer_declared_nothing_is_remembered() {
         let stands = memory.stands(&NAMES, disk, &running, folder.path());
         assert_eq!(stands.into_keys().collect::<Vec<_>>(), [NAMES[3]]);
     }
+}
+
+#[test]
+fn another_process_goes_by_the_disk_only_where_its_times_tell_what_changes() {
+    let folder = machine();
+    let at = |path: &str| folder.path().join(path);
+    let settled = |now: i64| {
+        let mut memory = Memory::default();
+        memory.keep(disk(folder.path()), std::iter::empty());
+        memory.settled(Millis(now)).is_some()
+    };
+    let later = (tenure_actors::clock::system().now().millis() / 1_000 + 120) * 1_000;
+    assert!(!settled(later), "nothing says when unit files were read");
+    std::fs::write(at("run/systemd/systemd-units-load"), "").unwrap();
+    assert!(settled(later) && !settled(later - 120_000));
+    // As of a mask.
+    std::os::unix::fs::symlink("/dev/null", at("etc/systemd/system/b.service")).unwrap();
+    assert!(settled(later));
+    std::os::unix::fs::symlink("/proc/version", at("etc/systemd/system/c.service")).unwrap();
+    assert!(!settled(later), "what it leads to may change at any time");
+    std::fs::remove_file(at("etc/systemd/system/c.service")).unwrap();
+    std::fs::write(at("usr/local"), "no directory").unwrap();
+    assert!(settled(later));
 }
