@@ -21,14 +21,15 @@
 //! manager, is asked for all of it.
 
 use std::collections::{HashMap, HashSet};
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
+use std::fs::File;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::Path;
 
 use nix::NixPath;
-use nix::dir::Dir;
+use nix::dir::{Dir, Type};
 use nix::errno::Errno;
-use nix::fcntl::{AT_FDCWD, AtFlags, OFlag};
+use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, readlinkat};
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat};
 use serde::{Deserialize, Serialize};
 use tenure_protocol::id::{Digest, Millis};
@@ -103,9 +104,11 @@ impl Memory {
         if self.disk != Some(disk) {
             return HashMap::new();
         }
+        let runs = File::open(root.join(RUNS.trim_start_matches('/'))).ok();
+        let run = |unit: &str| runs.as_ref().map_or_else(String::new, |runs| run(runs, unit));
         let same = |(name, running): (&&str, &Listed)| {
             let shown = self.units.get(*name)?;
-            let stands = is(running, shown) && (!may_run_anew(shown) || run(root, &shown.id) == shown.run);
+            let stands = is(running, shown) && (!may_run_anew(shown) || run(&shown.id) == shown.run);
             stands.then(|| ((*name).to_owned(), shown.clone()))
         };
         names.iter().zip(running).filter_map(same).collect()
@@ -142,10 +145,10 @@ fn may_run_anew(shown: &Shown) -> bool {
     shown.active == Active::Active && shown.id.ends_with(".service")
 }
 
-/// The run of a unit by systemd's id; empty where it does not run.
-fn run(root: &Path, unit: &str) -> String {
-    let link = root.join(RUNS.trim_start_matches('/')).join(format!("invocation:{unit}"));
-    std::fs::read_link(link).map(|id| id.to_string_lossy().into_owned()).unwrap_or_default()
+/// The run of a unit by systemd's id, as a link in `runs` names it; empty where it does not run.
+fn run(runs: &File, unit: &str) -> String {
+    let id = readlinkat(runs, format!("invocation:{unit}").as_str());
+    id.map(|id| id.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 /// What units are made of on the disk below `root`; none where not all of it can be looked at.
@@ -208,15 +211,37 @@ impl Marks {
         if let Some(seen) = known.filter(|_| times::are_kept(dir.as_fd())) {
             self.keep_times.insert(seen.st_dev);
         }
-        let mut inside: Vec<CString> = Vec::new();
+        let mut inside: Vec<(CString, bool)> = Vec::new();
         for entry in dir.iter() {
-            let name = entry.ok()?.file_name().to_owned();
+            let entry = entry.ok()?;
+            let name = entry.file_name().to_owned();
             if !matches!(name.to_bytes(), b"." | b"..") {
-                inside.push(name);
+                inside.push((name, entry.file_type() == Some(Type::Symlink)));
             }
         }
         inside.sort_unstable();
-        inside.iter().try_for_each(|name| self.add(dir.as_fd(), name.as_c_str(), depth).map(drop))
+        inside.iter().try_for_each(|(name, is_link)| {
+            if *is_link {
+                self.add_link(dir.as_fd(), name.as_c_str(), depth)
+            } else {
+                self.add(dir.as_fd(), name.as_c_str(), depth).map(drop)
+            }
+        })
+    }
+
+    /// The same of a link in a directory that was noted, which tells by its times when a link in it is another: where it
+    /// leads to is all that is left to ask.
+    fn add_link(&mut self, dir: BorrowedFd<'_>, name: &CStr, depth: u8) -> Option<()> {
+        self.left = self.left.checked_sub(1)?;
+        self.all.push(depth);
+        self.all.extend(name.to_bytes_with_nul());
+        let Ok(reached) = fstatat(dir, name, AtFlags::empty()) else { return Some(()) };
+        self.note(&reached);
+        if depth < 2 && kind(&reached) == SFlag::S_IFDIR {
+            self.add_all(dir, name, depth + 1)
+        } else {
+            Some(())
+        }
     }
 
     fn note(&mut self, seen: &FileStat) {
@@ -232,7 +257,7 @@ impl Marks {
 
 fn is(listed: &Listed, shown: &Shown) -> bool {
     let Listed { id, load, active, sub } = listed;
-    *id == shown.id && format!("{load} {active} {sub}") == shown.stands
+    *id == shown.id && shown.stands.split(' ').eq([load, active, sub])
 }
 
 #[cfg(test)]
