@@ -2,8 +2,11 @@
 //! knows nothing, and a fleet folder that is declared, applied, reported, held against changes by hand, held with no
 //! link over a reboot, and left again.
 
+use std::time::Duration;
+
 use serde_json::Value;
 use tenure_tests::lab::{AptRepository, Base, Deb, Pair, Trust};
+use tenure_tests::wait;
 
 const PAGE: &str = "/srv/site/index.html";
 const CONF: &str = "/etc/site.conf";
@@ -35,7 +38,10 @@ fn raise(name: &str, base: Base) -> Pair {
     pair.wait_for_state("ready");
     let manifest: Value = serde_json::from_slice(&pair.b.read("/etc/tenure/node.json")).unwrap();
     assert_eq!((&manifest["node"], &manifest["mode"]), (&"edge-1".into(), &"converged".into()));
-    assert!(pair.b.journal("tenure-host").contains("link up address="), "the journal is its log");
+    // The control plane may know of the session before the host says so.
+    wait::until_true("the journal is the host's log", Duration::from_secs(30), || {
+        pair.b.journal("tenure-host").contains("link up address=")
+    });
     assert!(pair.a.journal("tenure-control").contains("listening"), "the journal is its log");
     pair
 }

@@ -115,6 +115,8 @@ impl Machine {
     pub fn journal(&self, unit: &str) -> String {
         let arguments = ["--no-pager", "--quiet", "--output=short-precise", "--unit", unit];
         if self.leader().is_some() {
+            // What was said so far may still be on its way to it.
+            self.must(&["journalctl", "--sync"]);
             let command: Vec<&str> = ["journalctl"].into_iter().chain(arguments).collect();
             return self.must(&command);
         }
