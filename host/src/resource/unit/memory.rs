@@ -21,7 +21,7 @@
 //! manager, is asked for all of it.
 
 use std::collections::{HashMap, HashSet};
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 use std::fs::File;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::Path;
@@ -191,17 +191,28 @@ impl Marks {
             Err(Errno::ENOENT | Errno::ENOTDIR) => return Some(false),
             Err(_) => return None,
         };
-        self.left = self.left.checked_sub(1)?;
-        self.all.push(depth);
-        name.with_nix_path(|name| self.all.extend(name.to_bytes_with_nul())).ok()?;
+        self.name(name, depth)?;
         self.note(&found);
-        let reached =
-            if kind(&found) == SFlag::S_IFLNK { fstatat(dir, name, AtFlags::empty()).ok() } else { None };
-        reached.iter().for_each(|reached| self.note(reached));
-        if depth < 2 && kind(reached.as_ref().unwrap_or(&found)) == SFlag::S_IFDIR {
-            self.add_all(dir, name, depth + 1)?;
+        match kind(&found) {
+            SFlag::S_IFLNK => self.follow(dir, name, depth)?,
+            SFlag::S_IFDIR if depth < 2 => self.add_all(dir, name, depth + 1)?,
+            _ => {}
         }
         Some(true)
+    }
+
+    fn name<P: ?Sized + NixPath>(&mut self, name: &P, depth: u8) -> Option<()> {
+        self.left = self.left.checked_sub(1)?;
+        self.all.push(depth);
+        name.with_nix_path(|name| self.all.extend(name.to_bytes_with_nul())).ok()
+    }
+
+    /// Notes where a link leads, if anywhere.
+    fn follow<P: ?Sized + NixPath>(&mut self, dir: BorrowedFd<'_>, name: &P, depth: u8) -> Option<()> {
+        let Ok(reached) = fstatat(dir, name, AtFlags::empty()) else { return Some(()) };
+        self.note(&reached);
+        let is_open = depth < 2 && kind(&reached) == SFlag::S_IFDIR;
+        if is_open { self.add_all(dir, name, depth + 1) } else { Some(()) }
     }
 
     fn add_all<P: ?Sized + NixPath>(&mut self, dir: BorrowedFd<'_>, name: &P, depth: u8) -> Option<()> {
@@ -221,27 +232,14 @@ impl Marks {
         }
         inside.sort_unstable();
         inside.iter().try_for_each(|(name, is_link)| {
-            if *is_link {
-                self.add_link(dir.as_fd(), name.as_c_str(), depth)
-            } else {
-                self.add(dir.as_fd(), name.as_c_str(), depth).map(drop)
+            let (dir, name) = (dir.as_fd(), name.as_c_str());
+            if !is_link {
+                return self.add(dir, name, depth).map(drop);
             }
+            // That it is another link now the times of the directory tell, which were noted: left is where it leads.
+            self.name(name, depth)?;
+            self.follow(dir, name, depth)
         })
-    }
-
-    /// The same of a link in a directory that was noted, which tells by its times when a link in it is another: where it
-    /// leads to is all that is left to ask.
-    fn add_link(&mut self, dir: BorrowedFd<'_>, name: &CStr, depth: u8) -> Option<()> {
-        self.left = self.left.checked_sub(1)?;
-        self.all.push(depth);
-        self.all.extend(name.to_bytes_with_nul());
-        let Ok(reached) = fstatat(dir, name, AtFlags::empty()) else { return Some(()) };
-        self.note(&reached);
-        if depth < 2 && kind(&reached) == SFlag::S_IFDIR {
-            self.add_all(dir, name, depth + 1)
-        } else {
-            Some(())
-        }
     }
 
     fn note(&mut self, seen: &FileStat) {

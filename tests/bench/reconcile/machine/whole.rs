@@ -39,16 +39,14 @@ pub(super) fn run(rows: Rows, system: &str) {
         list.display()
     );
     let mut rounds = Rounds::default();
-    let floor = || milliseconds(timed(Path::new("sh"), &["-c", &shell]));
     for _ in 0..ROUNDS {
-        rounds.put(FLOOR, floor());
         units::systemctl(&["daemon-reload"]);
         rounds.put(IN_FULL, subject.applied_by_process(&[]));
     }
     settle();
     subject.applied_by_process(&[]);
     for _ in 0..ROUNDS {
-        rounds.put(FLOOR, floor());
+        rounds.put(FLOOR, milliseconds(timed(Path::new("sh"), &["-c", &shell])));
         rounds.put("whole_host", subject.applied_by_process(&[]));
     }
     let last = &subject.program(&["status"]).expect(0).json()["last"]["counts"];
